@@ -198,6 +198,7 @@ class Question(Strict):
     items: Annotated[tuple[ArrangedItem, ...], Field(max_length=8)] = ()
     direction: Literal["ascending", "descending"] = "ascending"
     board: bool = False
+    own_story: bool = False  # about what only its candidate knows: no word of it need be known here
     message: str = ""
     plan: dict[str, Any] | None = None
     within: Annotated[float, Field(gt=0, le=1)] = 0.1

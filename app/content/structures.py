@@ -79,7 +79,8 @@ class _Builder:
 
 def _label(tree: ast.expr) -> str:
     said = ast.unparse(tree).replace("_", " ").replace("micro batch", "micro-batch")
-    return said.replace(" * ", " × ").replace("answer.", "your answer to ")
+    said = said.replace(" * ", " × ").replace("answer.", "your answer to ")
+    return "your number before" if said == "answer" else said
 
 
 def _other_cases(evaluation: Evaluation) -> Iterator[Change]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from app.grading import levels
 from app.interview.hints import hints_in_words
+from app.interview.replying import is_an_answer
 from app.interview.rows import CORRECTED, NO_ANSWER, NOT_ASKED, JudgedPoint, Row
 from app.reveal.words import sentences
 
@@ -147,7 +148,7 @@ def _number_quote(row: Row) -> Quote | None:
 def _point_quote(point: JudgedPoint) -> Quote | None:
     """The words that a point rests on, first those that were said unasked."""
     kinds = {"met": "ok", "contradicted": "un"}  # that it is the opposite is only heard
-    if point.reply and point.pushed:
+    if point.reply and point.pushed and is_an_answer(point.reply[0]):
         return _words_quote(point.reply[0], "un")
     if point.heard in kinds and point.evidence:
         half = point.heard == "met" and point.credit < 1
@@ -215,7 +216,7 @@ def _communication(rows: Sequence[Row]) -> Criterion:
     if len(telling) < len(asked):
         of_these = "these" if telling[1:] else "this one"
         facts = (
-            (f"were heard to say a quarter or more of what was asked for; of {of_these}:", len(telling), len(asked)),
+            (f"had a quarter or more of it heard; of {of_these}:", len(telling), len(asked)),
             *facts,
         )
     return Criterion("communication", TITLES["communication"], score, rule, quotes, passed, most, facts=facts)
@@ -225,7 +226,7 @@ def _seen(row: Row) -> dict[str, bool]:
     said = sentences(row.said)
     short = bool(said) and sum(map(_words, said)) / len(said) <= LONGEST_SENTENCE
     return {
-        "were heard to say half of it unasked": sum(point.credit > 0 for point in row.rubric) >= len(row.rubric) / 2,
+        "had half of it heard unasked": sum(point.credit > 0 for point in row.rubric) >= len(row.rubric) / 2,
         "spoke in sentences": not any("terms in a row" in note for note in row.notes),
         _SHORT: short,
         "kept to its time": not row.overlong,

@@ -46,7 +46,8 @@ class Fix:
 
 
 def fixes(content: Catalogue, interview: Interview, card: Scorecard) -> list[Fix]:
-    """What would have gained most, at most three, the most first: lessons, points missed in words, blanks."""
+    """What would have gained most, at most three, the most first: lessons, points missed in words, blanks. Of answers
+    that are to be held beside a full one the one that lost most comes before what is sure, and others after it."""
     asked = {each.id: each for each in interview.questions}
     found = [_to_learn(content, asked, lesson) for lesson in lessons(card.rows)]
     for row in card.rows:
@@ -54,6 +55,8 @@ def fixes(content: Catalogue, interview: Interview, card: Scorecard) -> list[Fix
         if row.lost >= LEAST_LOST:
             found += _of_row(content, interview, asked.get(row.question), row)
     ranked = sorted(found, key=lambda each: (-each.points, -each.weight))
+    open_ones = [each for each in ranked if not each.is_sure]
+    ranked = [each for each in ranked if each.is_sure or each is open_ones[0]] + open_ones[1:]
     shown, later = ranked[:MOST_FIXES], ranked[MOST_FIXES:]
     false = next((each for each in later if each.is_false), None)
     return [*shown[:-1], false] if false and not any(each.is_false for each in shown) else shown
@@ -132,11 +135,19 @@ def _to_learn(content: Catalogue, asked: dict[str, Question], lesson: Lesson) ->
     first = lesson.rows[0]
     question = asked.get(first.question)
     cure = lesson.cure or _near(question, is_follow_up=first.is_follow_up)
-    title = lesson.learn or f"Do “{first.title}” once more"
+    title = lesson.learn or f"Do {_called(first)} once more"
     again = ", again after you had put it right" if lesson.came_again else ""
-    where = f"In {listed([f'“{row.title}”' for row in lesson.rows])}{again}." if lesson.learn else _right(first)
+    where = f"In {listed([f'“{row.title}”' for row in lesson.rows])}{again}" if lesson.learn else _right(first)
+    why = _why(first)
+    says = f"{where}: {why}" if lesson.learn and why else f"{where.rstrip('.')}. {why}".strip()
     links = (*_to_read(content, question, cure, practise=True), _see(first))
-    return Fix(title, f"{where} {_why(first)}".strip(), lesson.lost, links, lesson.weight)
+    return Fix(title, says, lesson.lost, links, lesson.weight)
+
+
+def _called(row: Row) -> str:
+    """A number, by its question."""
+    question = f"“{row.title.removesuffix(', follow-up')}”"
+    return f"the follow-up to {question}" if row.is_follow_up else question
 
 
 def _right(row: Row) -> str:
@@ -167,14 +178,12 @@ def _why(row: Row) -> str:
 def _to_read(
     content: Catalogue, question: Question | None, card_id: str | None, *, practise: bool = False
 ) -> tuple[Link, ...]:
-    """A card, and a problem that practises it. A card that is about nothing that the question is about is no help; then
-    the first one that is."""
+    """A card, and a problem that practises it. One that is about nothing that the question is about is no help for what
+    was said in words."""
     about = concepts_of(question) if question else ()
     card = content.cards.get(card_id) if card_id else None
-    if card is None:
+    if card is None or (about and not practise and set(about).isdisjoint(card.head.concepts)):
         return ()
-    if about and not practise and not set(about) & set(card.head.concepts):
-        card = next((each for each in content.cards.values() if about[0] in each.head.concepts), card)
     problems = (
         Link(f"/practice/{problem.slug}", f"{problem.id} with fresh numbers")
         for problem in content.problems.values()

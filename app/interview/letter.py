@@ -30,11 +30,10 @@ from app.interview.rows import NO_ANSWER, JudgedPoint, Row
 from app.interview.scorecards import Scorecard
 from app.words import capital, listed, lowered, number_in_words, often
 
-FIRM = 0.8  # of a topic's points, reached without help
+FIRM = 0.8  # of a topic's points, or of an answer in words, reached without help
 MOST_TOPICS = 3  # that a sentence names
 MOST_WRONG = 3  # of what was done wrong that a sentence names
 MOST_IN_WORDS = 12  # a number that is written out
-HALF = 0.5
 _YOU = re.compile(r"\byour?\b")
 _WHO = re.compile(r"“[^”]*”|\b[Tt]hey(?: are)?\b|\bcandidate\b")
 
@@ -148,7 +147,7 @@ def _is_clear(row: Row) -> bool:
     weights = sum(point.weight for point in row.rubric)
     heard = levels.share(sum(point.weight * point.credit for point in row.rubric), weights)
     against = row.challenged or any(point.heard == "contradicted" for point in row.rubric)
-    return heard >= HALF and not against
+    return heard >= FIRM and not against
 
 
 def _named(points: Sequence[JudgedPoint]) -> str:
@@ -194,8 +193,9 @@ def _wrong(to_learn: Sequence[Lesson]) -> Iterator[str]:
 
 
 def _deeds(of: Sequence[Lesson]) -> str:
-    """What was done, in one sentence."""
-    did = list(dict.fromkeys(each.did for each in of))[:MOST_WRONG]
+    """What was done and where, in one sentence."""
+    where = {each.did: each.rows[0].title.partition(", follow-up")[0] for each in reversed(of)}
+    did = [f"{each.did} (“{where[each.did]}”)" for each in of[:MOST_WRONG]]
     if any("," in each for each in did):
         return "; ".join((*did[:-1], f"and {did[-1]}")) if did[1:] else did[0]
     return listed(did)
@@ -285,22 +285,23 @@ def _outlook(
         yield f"I would take them on; the next round should look at {look}." if look else "I would take them on."
         return
     false = [each.learn for row in asked for each in row.challenged if each.is_held_on]
-    learn = [_first_clause(each) for each in (*false, *(each.learn for each in to_learn)) if each][:2]
+    learn = [_as_learnt(each) for each in (*false, *(each.learn for each in to_learn)) if each][:2]
     if not learn:
         learn = [f"to speak of {each.topic} unasked" for each in _surely_missing(asked)[:2]]
     if learn:
-        yield f"I would see them again once they have learnt {listed(learn)}."
+        both = ", and " if any("," in each for each in learn) else " and "
+        yield f"I would see them again once they have learnt {both.join(learn)}."
     else:
         yield "I would not go on."
 
 
-def _first_clause(learn: str) -> str:
-    """The beginning of what to learn, as a sentence goes on after “learnt”."""
-    clause = lowered(learn).partition(":")[0].partition(",")[0]
-    clause = _YOU.sub(lambda found: "their" if found[0] == "your" else "they", clause)
+def _as_learnt(learn: str) -> str:
+    """What to learn up to its colon, as a sentence goes on after “learnt”."""
+    clause = _YOU.sub(lambda found: "their" if found[0] == "your" else "they", lowered(learn).partition(":")[0])
     return clause.removeprefix("know ") if clause.startswith("know ") else f"to {clause}"
 
 
 def _pace(pace: Pace) -> Iterator[str]:
     if pace.by_candidate and 2 * pace.used < pace.given:
-        yield f"They used {max(1, round(pace.used))} of {pace.given:.0f} minutes, so there was time for more."
+        used = f"{round(pace.used)}" if pace.used >= 1 else "less than one"
+        yield f"They used {used} of {pace.given:.0f} minutes, so there was time for more."

@@ -46,7 +46,7 @@ def heard_row(row: Row, part: Part, known: Values, sitting: ToGrade) -> Row:
         **taken_back,
     }
     repeated = {each.point.id for each in probes if each.point and says_as_before(sitting.said(each))}
-    subjects = subjects_of(part, known)
+    subjects = None if part.question.own_story else subjects_of(part, known)
     points = tuple(
         _judged_point(
             JudgedPoint(
@@ -101,8 +101,13 @@ def _judged_point(point: JudgedPoint, part: Part, reply: Reply | None, pushed: f
     return replace(point, pushed=pushed, reply=reply.evidence, said_in=said_in)
 
 
-def _near_in(point: str, part: Part, probes: Sequence[Part], subjects: Subjects, sitting: ToGrade) -> tuple[str, ...]:
-    """The parts whose words may be about a point. A reply of some length to what asks for it may be, in any words."""
+def _near_in(
+    point: str, part: Part, probes: Sequence[Part], subjects: Subjects | None, sitting: ToGrade
+) -> tuple[str, ...] | None:
+    """The parts whose words may be about a point; None where that cannot be known. A reply of some length to what asks
+    for it may be, in any words."""
+    if subjects is None:
+        return None
     asked = [each.id for each in probes if each.point and each.point.id == point]
     return tuple(
         each.id

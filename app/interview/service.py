@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sqlalchemy import update
@@ -124,6 +125,37 @@ def list_evidence(session: Session, learner_id: int) -> list[Evidence]:
                 if row.is_evidence and not (row.kind == "coding" and row.verdict == "right")  # the lab's own pass is
             ]
     return found
+
+
+@dataclass(frozen=True)
+class FalseClaim:
+    """Something false that was said in the newest sitting of an interview, and not taken back: in which question, by
+    where that stands, about what, and the card that answers it."""
+
+    item_id: str
+    interview_id: str
+    at: datetime
+    topic: str
+    cure: str
+
+
+def list_false_claims(session: Session, learner_id: int, since: datetime) -> list[FalseClaim]:
+    """What was said that is false, and not taken back, in the newest sitting of each interview closed `since`."""
+    newest = {
+        each.interview_id: each
+        for each in queries.list_all(session, learner_id)
+        if each.closed_at is not None and each.closed_at >= since and each.scorecard
+    }
+    return [
+        FalseClaim(
+            f"{_items_of(sitting)(row.id)}.{false.id}", sitting.interview_id, sitting.closed_at, false.topic, false.cure
+        )
+        for sitting in newest.values()
+        if sitting.closed_at is not None
+        for row in scorecard_of(sitting).rows
+        for false in row.challenged
+        if not false.is_taken_back
+    ]
 
 
 def _items_of(sitting: Sitting) -> Callable[[str], str]:

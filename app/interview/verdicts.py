@@ -11,7 +11,7 @@ from app.interview.scorecards import Scorecard
 from app.words import number_in_words
 
 NEARLY_ALL, HALF, HARDLY_ANY = 0.8, 0.5, 0.25
-FEW = 4  # answers, of which a share says something
+FEW = 3  # answers, of which a share says something
 
 
 def verdict_in_words(card: Scorecard) -> str:

@@ -1,4 +1,4 @@
-"""What a learner did wrong last, by its name: of each experiment and problem, where its newest try has one."""
+"""What a learner did wrong last, by its name: of an experiment, a problem or an interview, in its newest try."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from app.content.catalogue import Catalogue
 from app.content.evidence import Evidence, Kind
 from app.core import times
 from app.core.moment import Moment
+from app.interview import service as interview
 from app.lab.predictions import list_newest
 from app.practice import service as practice
 from app.words import lowered
@@ -44,7 +45,11 @@ def when(at: datetime, moment: Moment) -> str:
 
 def mistakes_of(session: Session, learner_id: int, content: Catalogue, now: datetime) -> Mistakes:
     """By kind and id of the item: only what the newest try of it did wrong."""
-    every = (*_of_runs(session, learner_id, content, now), *_of_problems(session, learner_id, content, now))
+    every = (
+        *_of_runs(session, learner_id, content, now),
+        *_of_problems(session, learner_id, content, now),
+        *_of_interviews(session, learner_id, content, now),
+    )
     return {(each.kind, each.item_id): each for each in every}
 
 
@@ -91,11 +96,19 @@ def _of_problems(session: Session, learner_id: int, content: Catalogue, now: dat
         yield Mistake("problem", slip.problem.id, slip.at, says, concepts, slip.cards)
 
 
+def _of_interviews(session: Session, learner_id: int, content: Catalogue, now: datetime) -> Iterator[Mistake]:
+    for false in interview.list_false_claims(session, learner_id, now - practice.MISSED_FOR):
+        name = false.interview_id if content.interview(false.interview_id) else "a generated sitting"
+        says = f"in {name} {{when}} you said something false about {_plain(false.topic)}, and did not take it back"
+        concepts = _about(content, (false.cure,), ())
+        yield Mistake("interview", false.item_id, false.at, says, concepts, (false.cure,))
+
+
 def _about(content: Catalogue, cards: Iterable[str], item: tuple[str, ...]) -> tuple[str, ...]:
-    """What was missed: the main concept of each card that answers it, of those that the item is about; else the
+    """What was missed: the main concept of each card that answers it, of those that an `item` is about; else the
     item's own."""
     main = (content.cards[card].head.concepts[0] for card in cards if card in content.cards)
-    return tuple(dict.fromkeys(each for each in main if each in item)) or item[:1]
+    return tuple(dict.fromkeys(each for each in main if each in item or not item)) or item[:1]
 
 
 def _plain(text: str) -> str:

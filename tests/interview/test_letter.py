@@ -56,7 +56,7 @@ def test_a_slip_that_came_again_is_the_pattern_and_the_first_fix(content: Catalo
     )
     second = _said(*rows)[1]
     assert second.startswith("Twice the candidate ran the cluster at its peak, although it had been put right in")
-    assert "They also forgot the optimizer. At first they also took one layer." in second
+    assert "They also forgot the optimizer (“C”). At first they also took one layer (“D”)." in second
     titles = [each.title for each in fixes(content, content.interviews["M5"], Scorecard(rows))]
     assert titles == ["Multiply the peak by the MFU: it is 40 %", "Count all 16 bytes", "Count the layers"]
     assert [each.times for each in lessons(rows)] == [2, 1, 1]
@@ -83,7 +83,7 @@ def _words(*points: JudgedPoint, **more: object) -> Row:
 
 def test_what_was_heard_is_counted_and_the_best_of_it_quoted_with_its_question() -> None:
     """A point is no title for a quote: what was heard for it may be about another."""
-    met = JudgedPoint("m", "Says why.", 2, None, "met", 1.0, (BEST,), topic="the batch")
+    met = JudgedPoint("m", "Says why.", 4, None, "met", 1.0, (BEST,), topic="the batch")
     missed = JudgedPoint("n", "B.", 1, None, "missed", topic="recovery from failures")
     said = " ".join(_said(*(_row(f"r{each}", points=10.0) for each in range(4)), _words(met, missed)))
     assert "Of two things I listened for in words, I heard one unasked. In full I heard the batch." in said

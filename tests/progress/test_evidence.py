@@ -29,7 +29,7 @@ from app.main import create_app
 from app.practice import service as practice
 from app.practice.models import Attempt
 from app.practice.variants import make_variant
-from app.progress import evidence, export
+from app.progress import evidence, export, mistakes
 from app.rubrics import service as rubrics
 from app.study import service as study
 from tests.conftest import NOW, Clock, moment_at
@@ -101,6 +101,26 @@ def test_every_room_counts_for_the_concepts_of_its_items(database: Database, con
         assert counted == dict.fromkeys(about[item], 1), "of the one question that was answered, and nothing else"
     touched = {concept for each in ("C62", "P03", "R01", "M9.q1", EXPERIMENT) for concept in about[each]}
     assert set(found) == touched
+
+
+def test_what_was_said_that_is_false_has_its_card_offered_until_it_is_taken_back(
+    database: Database, content: Catalogue
+) -> None:
+    false = "ZeRO-2 halves the traffic because a reduce-scatter is half an all-reduce."
+    for minute, words in ((1, false), (3, "I do not know.")):
+        at = NOW + timedelta(minutes=minute)
+        with database.write() as session:
+            sitting = interview.start(session, 1, content, content.interviews["M9"], at)
+            answering.save_answer(session, content, sitting, "q3", words, True, at)
+            closing.close(session, content, sitting, at, "candidate")
+        with database.read() as session:
+            missed = mistakes.mistakes_of(session, 1, content, NOW + DAY)
+            found = mistakes.open_cards(missed, evidence.gather(session, 1), content, 3)
+        assert [(card, each.concepts[0]) for card, each in found] == (
+            [("C67", "data-parallel-traffic")] if words == false else []
+        )
+        said = [each.sentence(moment_at(NOW + DAY)) for _, each in found]
+        assert all("you said something false about the traffic of ZeRO-2" in each for each in said)
 
 
 def test_a_follow_up_says_something_of_what_it_asks_beside_its_question(database: Database, content: Catalogue) -> None:
