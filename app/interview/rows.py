@@ -186,7 +186,7 @@ class Row:
     @property
     def right_text(self) -> str:
         """What is right, in words: by theory, and after own wrong numbers where it goes by these."""
-        after = f", or {self.own_key} after {self.own_from}" if self.own_key else ""
+        after = f", or {self.own_key} after your {self.own_from}" if self.own_key else ""
         return f"{self.key} is right{after}"
 
     @property

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from app.content.live import Expressions
 from app.content.markdown import render_inline
-from app.grading.rubrics.grader import PointGrade, Verdict
+from app.grading.rubrics.grader import MUCH_IS_WRONG, TERMS_IN_A_ROW, PointGrade, Verdict
 from app.interview.board_doubts import board_doubt
 from app.interview.challenging import TAKEN_BACK, heard_reply, held_in, what_is_so
 from app.interview.going_back import replaced, said_again
@@ -87,8 +87,17 @@ def heard_row(row: Row, part: Part, known: Values, sitting: ToGrade) -> Row:
     changed = list(replaced(sitting.parts, sitting.answers, sitting.reactions))
     back = said_again(row.said, changed)
     said_first = (back.says if back else "", board_doubt(part.id, sitting.answers, rubric))
-    notes = (*found.notes, *filter(None, said_first))
+    notes = (*_without_caps(found.notes), *filter(None, said_first))
     return replace(row, verdict=verdict, reached=reached, gained=gained, notes=notes)
+
+
+def _without_caps(notes: Sequence[str]) -> Iterator[str]:
+    """What a grade notes, without how it caps the level of a rubric: an interview's points give its own."""
+    for note in notes:
+        if note.startswith(TERMS_IN_A_ROW):
+            yield f"{TERMS_IN_A_ROW}."
+        elif not note.startswith(MUCH_IS_WRONG):
+            yield note
 
 
 def _judged_point(point: JudgedPoint, part: Part, reply: Reply | None, pushed: float) -> JudgedPoint:

@@ -82,7 +82,7 @@ def test_a_debrief_says_what_follows_from_the_own_number_beside_what_is_right(co
         assert ("half of it is given back" in first.message) is (case == "true")
         assert (row.key, row.own_from) == (truly["idle.follow"], "40 %")
         assert row.own_key not in ("", row.key)
-        assert row.right_text.startswith(f"{row.key} is right, or {row.own_key} after 40 %")
+        assert row.right_text.startswith(f"{row.key} is right, or {row.own_key} after your 40 %")
         assert ("idle.follow" in sat.reactions) == (case == "neither")
         if case == "neither":
             assert row.number is not None

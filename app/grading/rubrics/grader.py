@@ -27,6 +27,10 @@ MUCH_CONTRADICTED = 0.25
 
 MOST_SUMS = 3  # that a grade points out
 
+# How notes on what caps the level begin.
+TERMS_IN_A_ROW = "These are terms in a row, not statements"
+MUCH_IS_WRONG = "Much of it was read as the opposite of what is so"
+
 # Where this share is wrong, half a statement is not taken for the right one.
 DOUBT_FROM = 0.15
 
@@ -172,7 +176,7 @@ def grade(rubric: Rubric, text: str, judged: Mapping[str, bool] | None = None) -
     notes, capped, lifted = [], bool(critical), False
     if reading.is_stuffed:
         capped = True
-        notes.append(f"These are terms in a row, not statements; they can be no more than {CAP}.")
+        notes.append(f"{TERMS_IN_A_ROW}; they can be no more than {CAP}.")
     elif (
         not is_at_least(level_of(score), CAP) and not critical and not contradicted and _reaches_floor(rubric, reading)
     ):
@@ -180,7 +184,7 @@ def grade(rubric: Rubric, text: str, judged: Mapping[str, bool] | None = None) -
         notes.append(f"The definitions are right though numbers are missing: that is at least {CAP}.")
     if wrong:
         capped = True
-        notes.append(f"Much of it says the opposite of what is so; the rest cannot lift it over {CAP}.")
+        notes.append(f"{MUCH_IS_WRONG}; the rest cannot lift it over {CAP}.")
     undecided = not capped and is_at_least(level_of(score), UNDECIDED_CAP) and not _takes_stance(rubric, reading)
     if undecided and rubric.stance:
         notes.append(
