@@ -72,14 +72,13 @@ def _law_of(fitting: Fitting, measured: Fitted, expected: Fitted, count: tuple[f
         [(sample.series, sample.x, at(sample)) for sample in fitting.samples],
         "the law",
         [_coefficient(measured, count, index) for index in range(len(_COEFFICIENTS))],
-        _beyond(measured, expected)
+        _beyond(measured, expected, count)
         + residual(
             fitting,
             measured,
             [sample.y / at(sample) - 1 for sample in fitting.kept],
             "something grows with neither term: the loss keeps its logits, b·s·V, which the law lacks",
-        )
-        + _fitted_alike(expected, count),
+        ),
     )
 
 
@@ -89,9 +88,9 @@ def _fitted_alike(expected: Fitted, count: tuple[float, float]) -> str:
     if texts[:2] == texts[2:]:
         return ""
     return (
-        f" Theory's bytes of the same runs, fitted alike, come to {texts[0]} and {texts[1]}, where the count is "
+        f"Theory's bytes of the same runs, fitted alike, come to {texts[0]} and {texts[1]}, where the count is "
         f"{texts[2]} and {texts[3]}: what only one kind of attention keeps, as the softmax's statistic of a row, falls "
-        "on both."
+        "on both. "
     )
 
 
@@ -101,20 +100,20 @@ def _coefficient(measured: Fitted, count: tuple[float, float], at: int) -> Coeff
     return replace(coefficient, published=paper)
 
 
-def _beyond(of_runs: Fitted, of_theory: Fitted) -> str:
+def _beyond(of_runs: Fitted, of_theory: Fitted, count: tuple[float, float]) -> str:
     """Where a coefficient is further from theory's than its interval reaches: another line than theory's."""
-    said = []
+    said, alike = [], _fitted_alike(of_theory, count)
     if not of_runs.tells:
-        return ""
+        return alike
     for at, name in enumerate("kc"):
         margin, apart = of_runs.margins[at], of_runs.coefficients[at] - of_theory.coefficients[at]
         if margin is not None and abs(apart) > margin and abs(apart) > _EXACT * abs(of_theory.coefficients[at]):
             more = "more" if apart > 0 else "less"
             said.append(f"{name} by {digits(100 * abs(apart) / of_theory.coefficients[at], 2)} % {more}")
     if not said:
-        return ""
+        return alike
     return (
-        f"Apart from theory by more than scatter, {' and '.join(said)}: some tensor grows with the term that "
+        f"{alike}Apart from {'that' if alike else 'theory'} by more than scatter, {' and '.join(said)}: some tensor grows with the term that "
         "the count leaves out, as what a norm or a softmax keeps of each row. "
     )
 
