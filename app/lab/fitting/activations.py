@@ -113,8 +113,8 @@ def _beyond(of_runs: Fitted, of_theory: Fitted, count: tuple[float, float]) -> s
     if not said:
         return alike
     return (
-        f"{alike}Apart from {'that' if alike else 'theory'} by more than scatter, {' and '.join(said)}: some tensor grows with the term that "
-        "the count leaves out, as what a norm or a softmax keeps of each row. "
+        f"{alike}Apart from {'that' if alike else 'theory'} by more than scatter, {' and '.join(said)}: some tensor "
+        "grows with the term that the count leaves out, as what a norm or a softmax keeps of each row. "
     )
 
 
