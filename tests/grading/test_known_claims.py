@@ -91,6 +91,16 @@ def test_how_like_a_statement_is_does_not_depend_on_claims_that_share_no_word_wi
     assert second >= first - 0.01
 
 
+def test_a_sentence_speaks_of_a_point_with_a_word_of_its_own() -> None:
+    def speaks(point: str, text: str) -> bool:
+        return CLAIMS.speaks_of(point, read(text).sentences[0])
+
+    assert speaks("pace", "No link is slow.")
+    assert not speaks("pace", "Each rank sends as much as all others.")
+    assert not speaks("bytes", "No link is slow.")
+    assert make_claims([Claim("a", "right", "Links are equal.")]).speaks_of("a", read("Not so.").sentences[0])
+
+
 def test_what_is_denied_is_not_like_what_is_claimed() -> None:
     claims = make_claims([Claim("a", "wrong", "ZeRO shards activations."), Claim("a", "right", "It shards the state.")])
 

@@ -126,6 +126,8 @@ def test_what_denies_a_falsehood_contradicts_nothing(rubric: str, text: str, con
         ("Each rank sends 2(n-1)/n · S, so the more ranks there are, the nearer it comes to 2S.", "met"),
         ("Each rank sends 2(n-1)/n · S, so doubling the ranks doubles the traffic of all together.", "met"),
         ("Each rank sends 2(n-1)/n · S, and this doubles with twice the ranks.", "contradicted"),
+        ("Each rank sends 2(n-1)/n · S, so with 64 ranks each sends 32 times what it sends with 2.", "contradicted"),
+        ("Each rank sends 2(n-1)/n · S, so with 64 ranks it is 1.97 times what it is with 2.", "met"),
         ("Each rank sends 2(n-1)/n · S, which stays nearly constant.", "met"),
         ("Each rank sends 2(n-1)/n · S, which does not grow with the ranks.", "met"),
         ("Each rank sends 2(n-1)/n · S, while latency grows linearly.", "met"),
@@ -137,6 +139,20 @@ def test_what_a_point_says_to_stay_must_not_be_said_to_grow(text: str, verdict: 
     found = {each.id: each.verdict for each in graded(content, "R04", around).points}
     assert found["factor"] == verdict
     assert found["bus-bandwidth"] in {"missed", "unsure"}
+
+
+@pytest.mark.parametrize(
+    ("text", "credit"),
+    [
+        ("Each rank sends 2(n-1)/n · S.", 0.5),  # what it comes to for many ranks is left open
+        ("Each rank sends 2(n-1)/n · S, nearly 2S for many ranks.", 1.0),
+        ("Each rank sends 2(n-1)/n · S. For 8 ranks that is 1.75 S.", 1.0),
+        ("About 2S, independent of the ranks.", 0.5),
+    ],
+)
+def test_a_limit_is_said_in_words_or_by_a_value(text: str, credit: float, content: Catalogue) -> None:
+    found = {each.id: each.credit for each in graded(content, "R04", text).points}
+    assert found["factor"] == credit
 
 
 def test_a_falsehood_is_the_critical_mistake_that_it_names(content: Catalogue) -> None:

@@ -22,6 +22,7 @@ RIGHT = [
 ]
 WRONG = ["The gathered weights stay on every GPU for the whole step.", "Nothing is thrown away after forward."]
 FREED = "The gathered weights of a layer are freed after its forward pass."
+FEW = ["It is as many bytes as with plain data parallelism.", "The wire carries the weights once."]
 BYTES = ["Altogether {{ (3 * weights) | GB }} for each rank.", "Three passes of the weights over the wire."]
 
 
@@ -34,7 +35,7 @@ def interview(content: Catalogue) -> Interview:
     """M9 with claims about two of its points alone."""
     copied, file = (
         content.interviews["M9"].model_copy(deep=True),
-        claims({"freed": {"right": RIGHT, "wrong": WRONG}, "bytes": {"right": BYTES, "wrong": WRONG}}),
+        claims({"freed": {"right": RIGHT, "wrong": WRONG}, "bytes": {"right": BYTES, "wrong": FEW}}),
     )
     copied.read_with(copied.wordings, copied.challenges, file)
     return copied

@@ -27,6 +27,9 @@ _JOINTS = frozenset({"and", "so", ","})
 # Between a number and "which": a letter, a unit, "times S".
 _OF_NUMBERS = _stems("time byte gb bytes")
 _MORE = _stems("more larger higher")
+# Behind "32 times": what it is compared with.
+_THAN = _stems("what as more larger higher that")
+MOST_TIMES = 2.0  # what stays about the same may be twice another of its values
 _TOTALS = _stems("total all together whole overall sum")
 _OF_EACH = _stems("per rank gpu")
 FAR = 12  # words from the first change to the second
@@ -51,7 +54,8 @@ def course_of(stems: Sequence[str], denied: Sequence[bool]) -> Course | None:
 
 def changes_in(stems: Sequence[str], denied: Sequence[bool]) -> Iterator[Change]:
     """What a sentence tells of what stands before "which", before ", and it" or ", and this traffic", and before "so
-    the more ranks, the more ..." or "so doubling the ranks doubles ..."."""
+    the more ranks, the more ...", "so doubling the ranks doubles ..." or "so with 64 it is 32 times what it is with 2".
+    """
     for at, word in enumerate(stems):
         is_joined = at > 0 and stems[at - 1] in _JOINTS
         if word in _RELATIVES or (word in _PRONOUNS and is_joined):
@@ -66,15 +70,23 @@ def changes_in(stems: Sequence[str], denied: Sequence[bool]) -> Iterator[Change]
 
 
 def _in_proportion(stems: Sequence[str], at: int) -> Course | None:
-    """What is told by one change twice: more of one with more of the other, or the same verb of both. Of all ranks
-    together it is told of another thing than of each."""
+    """What is told by one change twice, more of one with more of the other, or the same verb of both; or by how many
+    times it is. Of all ranks together it is told of another thing than of each."""
     after = stems[at : at + FAR]
     if not _TOTALS.isdisjoint(after):
         return None
     more = [place for place, each in enumerate(after) if each in _MORE and after[place - 1 : place] == ["the"]]
     verb = next((each for each in after[:2] if _course(each, denied=False) == "grows"), None)
     is_more = bool(more[1:]) and more[0] <= REACH
-    return "grows" if is_more or (verb is not None and after.count(verb) > 1) else None
+    is_twice = verb is not None and after.count(verb) > 1
+    return "grows" if is_more or is_twice or _is_many_times(after) else None
+
+
+def _is_many_times(stems: Sequence[str]) -> bool:
+    """Whether something is said to be several times what it is elsewhere."""
+    compared = zip(stems, stems[1:], stems[2:], strict=False)
+    numbers = [number.replace(",", "") for number, times, than in compared if times == "time" and than in _THAN]
+    return any(each.replace(".", "", 1).isdecimal() and float(each) > MOST_TIMES for each in numbers)
 
 
 def _course(word: str, denied: bool) -> Course | None:

@@ -165,7 +165,7 @@ def grade(rubric: Rubric, text: str, judged: Mapping[str, bool] | None = None) -
         each.id: found.text for each in rubric.critical if (found := claimed(each.patterns, reading)) is not None
     }
     false = [*critical.values(), *(found.text for _, found in held)]
-    compared = _believed(_compared(rubric, graded, reading), false, reading)
+    compared = _believed(_compared(rubric, graded, reading), false, reading, rubric.claims)
     points = tuple(_judged(each, judged or {}) for each in compared)
     critical |= {identity: found.text for each, found in held for identity in each.critical if identity not in critical}
     weights = {point.id: point.weight for point in rubric.points}
@@ -232,33 +232,41 @@ def _revised(grade: PointGrade, point: Point, opinion: Opinion, reading: Reading
     return PointGrade(grade.id, opinion.verdict, opinion.credit, evidence, is_against)
 
 
-def _believed(points: list[PointGrade], false: Iterable[str], reading: Reading) -> list[PointGrade]:
+def _believed(points: list[PointGrade], false: Iterable[str], reading: Reading, claims: Claims) -> list[PointGrade]:
     """The grades with every sentence taken one way: it is held to be wrong where it says something `false`, or the
     opposite of a point in so many words, or where that is surmised in an answer whose other sentences are mostly wrong.
-    What stands only in wrong sentences is unsure; what a right one was surmised to contradict is missed. A text without
-    punctuation is many statements, and not taken one way.
+    What stands only in wrong sentences is unsure. What is surmised elsewhere to be against a point is missed where its
+    sentence shows another, or does not speak of the point's own subject. A text without punctuation is many statements,
+    and not taken one way.
     """
     rests = {each.id: _rests_on(each.evidence, reading) for each in points}
     met = [each.id for each in points if each.verdict == "met"]
     against = [each for each in points if each.verdict == "contradicted"]
-    wrong = _rests_on(false, reading).union(*(rests[each.id] for each in against if not each.surmised))
-    for each in against:
-        mine = rests[each.id]
-        apart = [other for other in rests if rests[other].isdisjoint(mine)]
-        others_wrong = sum(other.id in apart for other in against)
-        if others_wrong > max(1, sum(other in apart for other in met)):
-            wrong |= mine
+    doubted = [each for each in against if each.surmised and not _is_mostly_wrong(rests[each.id], met, against, rests)]
+    wrong = _rests_on(false, reading).union(*(rests[each.id] for each in against if each not in doubted))
     wrong = frozenset(each for each in wrong if len(reading.sentences[each].tokens) <= MOST_CLAUSES)
     right = frozenset[int]().union(*(rests[each] for each in met if not rests[each] <= wrong))
-    return [_taken(each, rests[each.id], wrong, right) for each in points]
+    dropped = {
+        each.id
+        for each in doubted
+        if rests[each.id] <= right
+        or not any(claims.speaks_of(each.id, reading.sentences[index]) for index in rests[each.id])
+    }
+    return [_taken(each, rests[each.id] <= wrong, each.id in dropped) for each in points]
 
 
-def _taken(grade: PointGrade, rests: frozenset[int], wrong: frozenset[int], right: frozenset[int]) -> PointGrade:
-    if grade.verdict == "met" and rests <= wrong:
+def _is_mostly_wrong(
+    mine: frozenset[int], met: Iterable[str], against: Iterable[PointGrade], rests: Mapping[str, frozenset[int]]
+) -> bool:
+    """Whether several points, and more than are met, are contradicted by other sentences than `mine`."""
+    right = sum(rests[each].isdisjoint(mine) for each in met)
+    return sum(rests[each.id].isdisjoint(mine) for each in against) > max(1, right)
+
+
+def _taken(grade: PointGrade, is_wrong: bool, is_dropped: bool) -> PointGrade:
+    if grade.verdict == "met" and is_wrong:
         return replace(grade, verdict="unsure", credit=0.0)
-    if grade.surmised and rests <= right:
-        return PointGrade(grade.id, "missed", 0.0, ())
-    return grade
+    return PointGrade(grade.id, "missed", 0.0, ()) if is_dropped else grade
 
 
 def _may_be_met(point: Point, said: Iterable[Sentence]) -> bool:

@@ -28,6 +28,8 @@ USUAL = {"right": 6.0, "half": 3.0, "wrong": 6.0}  # so many claims that say the
 PAIR, MEANT, NUMBER = 0.5, 0.5, 1.5  # what two words beside each other, a meaning, a number weigh; a word weighs 1
 SHORTEST = 3  # words of a clause
 SHORT = 16  # words and signs of a sentence that may be half of a statement
+# A word is of a point's own subject where this share of its claims has it, this many times as often as the others'.
+OFTEN, OWN = 0.1, 3.0
 _DENIED = "!"  # before a word that is denied
 _SMALL = FUNCTION_STEMS | {stem(word) for word in ("need", "matter", "point", "use", "reason")}
 _BREAKS = CLAUSE_BREAKS | {":", "(", ")", "becaus", "so", "which", "sinc", "therefor", "henc"}
@@ -89,6 +91,29 @@ class Claims:
     @cached_property
     def _points(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(point for point, _ in self.kinds))
+
+    @cached_property
+    def _subjects(self) -> Mapping[str, frozenset[str]]:
+        """For each point the words of its own subject."""
+        said: dict[str, set[int]] = defaultdict(set)
+        for word, found in self.places.items():
+            plain = word.removeprefix(_DENIED)
+            if plain.isalnum() and plain not in FUNCTION_STEMS and len(plain) > 1:
+                said[plain].update(number for number, _ in found)
+        of = Counter(point for point, _ in self.kinds)
+        subjects: dict[str, set[str]] = {point: set() for point in of}
+        for word, numbers in said.items():
+            for point, count in Counter(self.kinds[number][0] for number in numbers).items():
+                others = (len(numbers) - count + 0.5) / max(1, len(self.kinds) - of[point])
+                if count >= OFTEN * of[point] and count / of[point] >= OWN * others:
+                    subjects[point].add(word)
+        return {point: frozenset(words) for point, words in subjects.items()}
+
+    def speaks_of(self, point: str, sentence: Sentence) -> bool:
+        """Whether a sentence has a word of a point's own subject, one that the other points' claims have less often; of
+        the only point there is, and of one without claims, any does."""
+        own = self._subjects.get(point)
+        return own is None or len(self._subjects) == 1 or not own.isdisjoint(sentence.where)
 
     def like(self, reading: Reading) -> Mapping[str, tuple[Likeness, ...]]:
         """For each point that has claims, how like every statement of `reading` is to them."""

@@ -33,16 +33,17 @@ def texts_of(passages: Iterable[Passage]) -> tuple[str, ...]:
 
 def look(patterns: tuple[Pattern, ...], reading: Reading, course: Course | None = None) -> Look:
     """What an answer has of any of `patterns`; `course` is what becomes of what they are about."""
+    everything = [(each, passage) for each in patterns if (passage := find(each, reading)) is not None]
+    others = {
+        passage.sentence for each, passage in everything if course and _takes_another(course, each, reading, passage)
+    }
     listed = against = vague = turned = None
-    for pattern in patterns:
-        found = find(pattern, reading)
-        if found is None:
-            continue
+    for _, found in everything:
         if not reading.is_said(found.sentence):
             listed = listed or found
         elif found.dismissed or found.swapped:
             against = against or found
-        elif course and _takes_another(course, pattern, reading, found):
+        elif found.sentence in others:
             turned = turned or found
         elif reading.sentences[found.sentence].is_vague:
             vague = vague or found
