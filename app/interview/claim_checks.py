@@ -24,13 +24,15 @@ MISTAKEN, FEW = 0.05, 3
 
 
 def check_interview_claims(catalogue: Catalogue) -> Iterator[Finding]:
-    """The claims of every interview: where one has some, all have."""
-    interviews = [each for each in catalogue.interviews.values() if not each.is_round]
-    is_claimed = any(each.claims for each in interviews)
-    for interview in interviews:
+    """The claims of every interview and round that asks for words: where one has some, all have."""
+    asked_in_words = [
+        each for each in catalogue.interviews.values() if any(question.kind == "text" for question in each.questions)
+    ]
+    is_claimed = any(each.claims for each in asked_in_words)
+    for interview in asked_in_words:
         file = interview.claims
         if file is None:
-            if is_claimed and any(each.kind == "text" for each in interview.questions):
+            if is_claimed:
                 yield interview.id, ("questions",), f"there is no {CLAIMS}/{interview.id}.yaml"
             continue
         key = f"{CLAIMS}/{interview.id}.yaml"
@@ -54,11 +56,12 @@ def _points(interview: Interview, file: InterviewClaimsFile) -> Iterator[tuple[t
 
 
 def _asked(interview: Interview, seed: int) -> Iterator[tuple[Part, Values, tuple[Claim, ...]]]:
-    """The questions in words, after right answers to all before, with the claims about them. Raises ExpressionError."""
+    """The questions in words, after right answers to all that they build on, with the claims about them; those of a
+    round build on nothing. Raises ExpressionError."""
     values, answers = values_of(interview, draw(interview, seed)), dict[str, str]()
     for part in parts_of(interview):
         if part.kind != "text":
-            answers[part.id] = right_answer(part, values, answers)
+            answers[part.id] = "" if interview.is_round else right_answer(part, values, answers)
             continue
         answers[part.id] = "words"
         known = known_to(part, values, answers)

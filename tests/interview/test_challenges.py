@@ -155,6 +155,17 @@ def test_a_reply_takes_back_only_what_it_is_about(content: Catalogue, reply: str
         ("Adding stages reduces the bubble.", "more-stages-less-bubble"),
         ("Interleaving has no cost.", "interleaving-is-free"),
         ("Failures are very rare, I would not plan for them.", "failures-are-rare"),
+        ("Using a smaller batch there is less optimizer state.", "state-follows-the-batch"),
+        ("Stage 1 also splits the gradients.", "stage-one-shards-more"),
+        ("DDP broadcasts the parameters after every step.", "replicas-send-weights"),
+        ("Every data parallel replica sees the same batch.", "replicas-see-the-same-batch"),
+        ("In tensor parallelism each GPU holds some of the layers.", "tensor-places-layers"),
+        ("More micro-batches give a larger bubble.", "micro-batches-do-not-count"),
+        ("The backward pass has the same cost as the forward pass.", "backward-costs-a-forward"),
+        ("If a node dies the others simply continue.", "the-others-go-on"),
+        ("Increasing the timeout fixes it.", "timeout-cures-the-hang"),
+        ("bf16 also requires loss scaling.", "bf16-wants-loss-scaling"),
+        ("With a fixed budget I take the largest possible model.", "larger-always-wins"),
     ],
 )
 def test_a_short_plain_claim_is_challenged(content: Catalogue, said: str, known_as: str) -> None:

@@ -14,10 +14,12 @@ from app.content.problem_draws import LARGEST_SEED, draw_for_sitting
 from app.content.rounds import Round
 from app.core.errors import NotFound
 from app.grading.questions import ConfigurationQuestion, NumberQuestion
+from app.grading.rubrics.grader import grade
+from app.interview.challenging import held_in
 from app.interview.criteria import criteria
 from app.interview.drawing import draw, values_of
-from app.interview.parts import Reaction, parts_of
-from app.interview.questions import right_answer
+from app.interview.parts import Reaction, contradicted_by, known_to, parts_of
+from app.interview.questions import right_answer, rubric_of
 from app.interview.scoring import scorecard
 from app.practice.desk import check_seed, grade_in_order
 from app.practice.variants import make_variant
@@ -99,6 +101,20 @@ def test_who_is_right_in_all_has_all_points_and_a_rating_of_trade_offs() -> None
     rated = {each.id: each for each in criteria(card.rows)}
     assert (rated["correctness"].score, rated["trade-offs"].score, rated["communication"].score) == (1.0, 1.0, None)
     assert card.rows[-1].explanation.startswith("<"), "the solution stands behind the last part"
+
+
+def test_the_words_that_defend_a_plan_are_heard_as_an_interviews_are() -> None:
+    found = _round("T2")
+    values = values_of(found, draw(found, 1))
+    defences = [part for part in parts_of(found) if part.kind == "text"]
+    assert [part.id for part in defences] == ["sp2-i-why", "sp5-l-why"]
+    for part in defences:
+        known = known_to(part, values, {})
+        assert known is not None
+        points = grade(rubric_of(part, known), "As there is only one stage nothing idles.").points
+        assert [each.id for each in points if each.verdict == "met"] == ["batch"], "known by a claim alone"
+        held = held_in(part, "Tensor communication is fully overlapped with compute.", known)
+        assert [contradicted_by(each.challenge, part) for each in held] == [{"links"}]
 
 
 def test_a_plan_that_cannot_be_read_is_not_taken_and_one_that_breaks_a_rule_is_questioned(client: TestClient) -> None:
