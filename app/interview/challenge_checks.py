@@ -13,6 +13,7 @@ from app.content.interview_schemas import Interview
 from app.content.live import ExpressionError, Expressions
 from app.grading.rubrics.grader import false_claims
 from app.grading.rubrics.reading import NO_WORDINGS
+from app.grading.rubrics.wordings import Wordings
 from app.interview.challenging import SAID_AGAIN, TAKEN_BACK, asked_of, heard_reply, what_is_so
 from app.interview.drawing import draw, values_of
 from app.interview.parts import NOTHING_ASKED, Part, Values, challenge_id, known_to, parts_of
@@ -32,7 +33,8 @@ _GOOD = ("strong hire", "hire")  # exemplars that say nothing false
 def check_challenges(catalogue: Catalogue) -> Iterator[Finding]:
     """Each challenge by itself, and after every question in words that it is asked about."""
     shared = next((each.challenges for each in catalogue.interviews.values()), ())
-    questioned = _questioned(shared, catalogue)
+    wordings = next((each.wordings for each in catalogue.interviews.values()), NO_WORDINGS)
+    questioned = _questioned(shared, catalogue, wordings)
     points = {
         f"{interview.id}.{question.id}.{point.id}"
         for interview in catalogue.interviews.values()
@@ -49,6 +51,7 @@ def check_challenges(catalogue: Catalogue) -> Iterator[Finding]:
             found.append("no answer in words leads to it")
         elif wrong := reached[each.id]:
             found.append(wrong)
+        found += _also_heard(each, shared, wordings)
         found += (f"what is right is heard to say it: “{text}”" for text in questioned.get(each.id, ()))
         source, number = each.stands
         for reason in found:
@@ -71,10 +74,17 @@ def _alone(challenge: Challenge) -> Iterator[str]:
     what_is_so(challenge, {})
 
 
-def _questioned(shared: tuple[Challenge, ...], catalogue: Catalogue) -> Mapping[str, list[str]]:
+def _also_heard(challenge: Challenge, shared: tuple[Challenge, ...], wordings: Wordings) -> Iterator[str]:
+    """What is heard beside it in what says it, so that something else might be asked."""
+    for text in (challenge.file.example, challenge.file.stays):
+        for false, _ in false_claims((each.false for each in shared), text, wordings):
+            if false.id != challenge.id:
+                yield f"“{text}” is heard to say {false.id} as well"
+
+
+def _questioned(shared: tuple[Challenge, ...], catalogue: Catalogue, wordings: Wordings) -> Mapping[str, list[str]]:
     """What content holds for right and would be questioned all the same, by the challenge that is heard in it."""
     found: dict[str, list[str]] = {}
-    wordings = next((each.wordings for each in catalogue.interviews.values()), NO_WORDINGS)
     for text in dict.fromkeys((*_beside(shared), *_right_in_rubrics(catalogue), *_right_in_interviews(catalogue))):
         for false, said in false_claims((each.false for each in shared), text, wordings):
             found.setdefault(false.id, []).append(said)
@@ -123,32 +133,29 @@ def _exemplar(part: Part, known: Values) -> str:
 
 
 def _reached(catalogue: Catalogue) -> dict[str, str]:
-    """What is wrong with each challenge after the questions it is asked about, by its id: empty where nothing is."""
+    """What is wrong with each challenge after the first question of each interview that it is asked about, by its id:
+    empty where nothing is."""
     found: dict[str, str] = {}
     for interview in catalogue.interviews.values():
         heard = set[str]()  # at the numbers of this interview
         for part, known, values, answers in _asked_in_words(interview):
             for challenge in part.challenges:
-                is_new = challenge.id not in heard
+                if challenge.id in heard:
+                    continue
                 heard.add(challenge.id)
-                wrong = _after(challenge, part, known, values, answers, is_new)
-                if wrong:
+                if wrong := _after(challenge, part, known, values, answers):
                     found[challenge.id] = f"after {interview.id}.{part.id}: {wrong}"
                 else:
                     found.setdefault(challenge.id, "")
     return found
 
 
-def _after(
-    challenge: Challenge, part: Part, known: Values, values: Values, answers: dict[str, str], hear_replies: bool
-) -> str:
+def _after(challenge: Challenge, part: Part, known: Values, values: Values, answers: dict[str, str]) -> str:
     """What is wrong where an answer to `part` says it."""
     file = challenge.file
     reaction = react(part, [part], values, {**answers, part.id: file.example}, NOTHING_ASKED)
     if reaction is None or reaction.asks != challenge_id(part, challenge):
         return f"its example leads to {reaction.asks if reaction else 'nothing'}"
-    if not hear_replies:
-        return ""
     if (heard := heard_reply(challenge, file.example, file.reply, part, known)) != TAKEN_BACK:
         return f"its reply is {heard}"
     if (heard := heard_reply(challenge, file.example, file.stays, part, known)) != SAID_AGAIN:
