@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from app.content.catalogue import Catalogue
-from app.content.rubric_schemas import make_rubric
 from app.grading.levels import NAMES
-from app.grading.rubrics.grader import Rubric, grade
+from tests.support.shipped import graded
 from tests.support.yaml_files import read_yaml
 
 HERE = Path(__file__).parent / "interview_questions"
@@ -19,14 +18,9 @@ ANSWERS: list[dict[str, Any]] = [answer for path in sorted(HERE.glob("IQ*.yaml")
 CLAIMS: dict[str, dict[str, list[str]]] = read_yaml(HERE / "claims.yaml")
 
 
-@pytest.fixture(scope="module")
-def rubrics(content: Catalogue) -> dict[str, Rubric]:
-    return {each: make_rubric(content.rubrics[each]) for each in {*IDS, *CLAIMS}}
-
-
 @pytest.mark.parametrize("answer", ANSWERS, ids=lambda answer: str(answer["id"]))
-def test_an_answer_is_at_most_one_step_from_its_label(answer: dict[str, Any], rubrics: dict[str, Rubric]) -> None:
-    found = grade(rubrics[answer["rubric"]], answer["text"])
+def test_an_answer_is_at_most_one_step_from_its_label(answer: dict[str, Any]) -> None:
+    found = graded(answer["rubric"], answer["text"])
     step = NAMES.index(found.level) - NAMES.index(answer["level"])
     assert abs(step) <= 1, (found.level, found.score, {each.id: each.verdict for each in found.points})
     if answer["voice"] == "fluent-wrong":
@@ -43,32 +37,32 @@ def test_every_question_is_answered_in_many_voices_and_on_every_side() -> None:
 
 
 @pytest.mark.slow
-def test_most_levels_are_the_very_same(rubrics: dict[str, Rubric]) -> None:
-    same = sum(grade(rubrics[each["rubric"]], each["text"]).level == each["level"] for each in ANSWERS)
+def test_most_levels_are_the_very_same() -> None:
+    same = sum(graded(each["rubric"], each["text"]).level == each["level"] for each in ANSWERS)
     assert same >= 0.7 * len(ANSWERS)
 
 
-def _mistakes(rubric: Rubric, text: str) -> list[str]:
-    found = grade(rubric, text)
+def _mistakes(rubric: str, text: str) -> list[str]:
+    found = graded(rubric, text)
     return [*found.critical, *(each.id for each in found.points if each.verdict == "contradicted")]
 
 
 @pytest.mark.parametrize("rubric", CLAIMS)
-def test_what_denies_or_quotes_a_mistake_is_no_critical_one(rubric: str, rubrics: dict[str, Rubric]) -> None:
+def test_what_denies_or_quotes_a_mistake_is_no_critical_one(rubric: str) -> None:
     for claim in CLAIMS[rubric]["right"]:
-        assert grade(rubrics[rubric], claim).critical == {}, claim
+        assert graded(rubric, claim).critical == {}, claim
 
 
-def test_what_denies_or_quotes_a_mistake_is_seldom_taken_for_one(rubrics: dict[str, Rubric]) -> None:
+def test_what_denies_or_quotes_a_mistake_is_seldom_taken_for_one() -> None:
     """Compared with known claims, one sentence alone is taken for its contrary now and then: 4 % of these."""
     right = [(rubric, claim) for rubric in CLAIMS for claim in CLAIMS[rubric]["right"]]
-    taken = [(rubric, claim) for rubric, claim in right if _mistakes(rubrics[rubric], claim)]
+    taken = [(rubric, claim) for rubric, claim in right if _mistakes(rubric, claim)]
     assert len(taken) <= 0.06 * len(right), taken
 
 
 @pytest.mark.parametrize(("rubric", "claim"), [(each, claim) for each in CLAIMS for claim in CLAIMS[each]["wrong"]])
-def test_a_well_known_mistake_is_seen_in_other_words(rubric: str, claim: str, rubrics: dict[str, Rubric]) -> None:
-    assert _mistakes(rubrics[rubric], claim)
+def test_a_well_known_mistake_is_seen_in_other_words(rubric: str, claim: str) -> None:
+    assert _mistakes(rubric, claim)
 
 
 @pytest.fixture(scope="module")
@@ -78,18 +72,14 @@ def right(content: Catalogue) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("rubric", IDS)
-def test_what_is_right_elsewhere_is_no_critical_mistake_here(
-    rubric: str, right: dict[str, str], rubrics: dict[str, Rubric]
-) -> None:
+def test_what_is_right_elsewhere_is_no_critical_mistake_here(rubric: str, right: dict[str, str]) -> None:
     for other, text in right.items():
-        assert grade(rubrics[rubric], text).critical == {}, other
+        assert graded(rubric, text).critical == {}, other
 
 
 @pytest.mark.parametrize("rubric", IDS)
-def test_the_exemplars_of_another_question_earn_little(
-    rubric: str, content: Catalogue, rubrics: dict[str, Rubric]
-) -> None:
+def test_the_exemplars_of_another_question_earn_little(rubric: str, content: Catalogue) -> None:
     """Words of the field are not enough: what answers a debugging question answers none of these."""
     for other in ("R07", "R10"):
-        found = grade(rubrics[rubric], content.rubrics[other].exemplar("strong hire"))
+        found = graded(rubric, content.rubrics[other].exemplar("strong hire"))
         assert found.level == "no hire", (other, found.score)

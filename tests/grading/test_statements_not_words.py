@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from app.content.catalogue import Catalogue
-from app.content.rubric_schemas import MisconceptionFile, make_rubric
+from app.content.rubric_schemas import MisconceptionFile
 from app.grading.rubrics.arithmetic import wrong_sums
 from app.grading.rubrics.grader import Point, Rubric, RubricGrade, grade
 from app.grading.rubrics.matching import find
@@ -15,6 +15,7 @@ from app.grading.rubrics.patterns import parse
 from app.grading.rubrics.reading import read
 from app.grading.rubrics.wordings import make_wordings
 from app.rubrics.checks import check_misconceptions
+from app.rubrics.grading import grade_text
 from app.units import SCALES
 
 
@@ -24,7 +25,7 @@ def number(expression: str, unit: str) -> tuple[float, str, float]:
 
 
 def graded(content: Catalogue, rubric: str, text: str) -> RubricGrade:
-    return grade(make_rubric(content.rubrics[rubric]), text)
+    return grade_text(content.rubrics[rubric], text)
 
 
 def contradicted(content: Catalogue, rubric: str, text: str) -> set[str]:

@@ -17,10 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from app.content.catalogue import catalogue
-from app.content.rubric_schemas import make_rubric
 from app.grading.levels import CAP, NAMES, is_at_least
-from app.grading.rubrics.grader import RubricGrade, grade
+from app.grading.rubrics.grader import RubricGrade
+from tests.support import shipped
 from tests.support.yaml_files import read_yaml
 
 ANSWERS = Path(__file__).parent.parent / "grading" / "answers"
@@ -52,11 +51,13 @@ class Agreement:
 
 def graded(part: str, only: str = "") -> list[tuple[dict[str, Any], RubricGrade]]:
     """Each labelled answer of a part with the grader's own grade."""
-    rubrics = {identity: make_rubric(rubric) for identity, rubric in catalogue().rubrics.items()}
-    labels = [each for path in sorted((ANSWERS / part).glob("*.yaml")) for each in read_yaml(path)]
-    return [
-        (label, grade(rubrics[label["rubric"]], label["text"])) for label in labels if label["rubric"].startswith(only)
-    ]
+    mine = [label for label in labels(part) if label["rubric"].startswith(only)]
+    return [(label, shipped.graded(label["rubric"], label["text"])) for label in mine]
+
+
+def labels(part: str) -> list[dict[str, Any]]:
+    """The labelled answers of a part."""
+    return [each for path in sorted((ANSWERS / part).glob("*.yaml")) for each in read_yaml(path)]
 
 
 def agreement(pairs: Sequence[tuple[dict[str, Any], RubricGrade]]) -> Agreement:

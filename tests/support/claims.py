@@ -10,12 +10,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
-from app.content.catalogue import catalogue
-from app.content.rubric_schemas import make_rubric
-from app.grading.rubrics.grader import PointGrade, Rubric, grade
+from app.grading.rubrics.grader import PointGrade
+from tests.support import shipped
 from tests.support.yaml_files import read_yaml
 
 CLAIMS = Path(__file__).parent.parent / "grading" / "claims"
@@ -44,14 +42,9 @@ def claims(part: str) -> list[Claim]:
     ]
 
 
-@cache
-def _rubric(identity: str) -> Rubric:
-    return make_rubric(catalogue().rubrics[identity])
-
-
 def graded(claim: Claim) -> PointGrade:
     """What the grader says of the claim's own point."""
-    return next(each for each in grade(_rubric(claim.rubric), claim.text).points if each.id == claim.point)
+    return next(each for each in shipped.graded(claim.rubric, claim.text).points if each.id == claim.point)
 
 
 def share(pairs: Sequence[tuple[Claim, PointGrade]], verdict: str, credit: float | None = None) -> float:

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from app.content.catalogue import catalogue
-from app.content.rubric_schemas import RubricFile, make_rubric
-from app.grading.rubrics.grader import RubricGrade, grade
+from app.content.rubric_schemas import RubricFile
+from app.grading.rubrics.grader import RubricGrade
+from tests.support import shipped
 from tests.support.agreement import agreement, differences
 from tests.support.yaml_files import read_yaml
 
@@ -46,8 +47,7 @@ def graded(only: str = "") -> list[tuple[Answer, RubricGrade]]:
     pairs = []
     for identity, answers in written(only).items():
         file = catalogue().rubrics[identity]
-        rubric = make_rubric(file)
-        pairs += [(labelled(answer, file), grade(rubric, answer["text"])) for answer in answers]
+        pairs += [(labelled(answer, file), shipped.graded(identity, answer["text"])) for answer in answers]
     return pairs
 
 
