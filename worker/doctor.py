@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal, TypedDict
 
 from app.core.settings import settings
 from labs.command import environment
@@ -36,6 +36,38 @@ class Finding:
         return f"{self.verdict:<6}{self.what:<24}{self.said}"
 
 
+class SeenGpu(TypedDict):
+    """A GPU as PyTorch sees it."""
+
+    name: str
+    uuid: str
+    compute: str
+    total_bytes: int
+    free_bytes: int
+    bf16: bool
+
+
+class Holds(TypedDict):
+    """What holds learners' programs: why there is no sandbox, and no control group for all ranks of one."""
+
+    no_sandbox: str | None
+    no_group: str | None
+    most_bytes: int
+
+
+class TorchSays(TypedDict, total=False):
+    """What `labs.doctor` prints; `trouble` alone where it did not answer."""
+
+    trouble: str
+    torch: str
+    built_for_cuda: str | None
+    available: bool
+    nccl: str | None
+    devices: list[SeenGpu]
+    all_reduce: str | None
+    code_labs: Holds
+
+
 def main() -> int:
     """0 where runs can use GPUs, 1 where they cannot."""
     listing = smi.look()
@@ -47,7 +79,7 @@ def main() -> int:
     return 0 if is_usable else 1
 
 
-def ask_torch(seconds: float = TORCH_SECONDS) -> dict[str, Any]:
+def ask_torch(seconds: float = TORCH_SECONDS) -> TorchSays:
     """What `labs.doctor` found, or why it did not say."""
     command = [sys.executable, "-m", "labs.doctor"]
     process = subprocess.Popen(
@@ -59,16 +91,14 @@ def ask_torch(seconds: float = TORCH_SECONDS) -> dict[str, Any]:
         process.kill()  # and not waited for: a driver that hangs keeps it
         return {"trouble": f"PyTorch has not answered for {seconds:g} s: the driver hangs."}
     try:
-        said: dict[str, Any] = json.loads(out)
+        said: TorchSays = json.loads(out)
     except ValueError:
         last = (errors.strip().splitlines() or ["it said nothing"])[-1]
         return {"trouble": f"PyTorch ended with {process.returncode}: {last[:200]}"}
     return said
 
 
-def diagnose(
-    listing: GpuListing, torch_says: Mapping[str, Any], variables: Mapping[str, str], asked: str
-) -> Iterator[Finding]:
+def diagnose(listing: GpuListing, torch_says: TorchSays, variables: Mapping[str, str], asked: str) -> Iterator[Finding]:
     """Everything worth knowing, in the order in which one thing needs the other."""
     yield from _driver(listing)
     yield from _visibility(listing, variables.get("CUDA_VISIBLE_DEVICES"))
@@ -78,7 +108,7 @@ def diagnose(
     yield from _code_labs(torch_says.get("code_labs"))
 
 
-def _code_labs(holds: Mapping[str, Any] | None) -> Iterator[Finding]:
+def _code_labs(holds: Holds | None) -> Iterator[Finding]:
     """What holds learners' programs, one by one and all ranks of one together."""
     if holds is None:
         return
@@ -118,7 +148,7 @@ def _visibility(listing: GpuListing, allowed: str | None) -> Iterator[Finding]:
     yield Finding("wrong" if is_short else "note", "CUDA_VISIBLE_DEVICES", said + more)
 
 
-def _torch(listing: GpuListing, said: Mapping[str, Any], allowed: str | None) -> Iterator[Finding]:
+def _torch(listing: GpuListing, said: TorchSays, allowed: str | None) -> Iterator[Finding]:
     if "trouble" in said:
         yield Finding("wrong", "PyTorch", said["trouble"])
         return
@@ -136,12 +166,12 @@ def _torch(listing: GpuListing, said: Mapping[str, Any], allowed: str | None) ->
         yield Finding("wrong", "  sees", f"{seen} of {len(whole)} GPUs that the driver lists")
 
 
-def _nccl(said: Mapping[str, Any], variables: Mapping[str, str]) -> Iterator[Finding]:
+def _nccl(said: TorchSays, variables: Mapping[str, str]) -> Iterator[Finding]:
     if said.get("nccl"):
         yield Finding("ok", "NCCL", str(said["nccl"]))
-    if said.get("all_reduce"):
-        verdict: Literal["ok", "wrong"] = "ok" if said["all_reduce"] == "ok" else "wrong"
-        yield Finding(verdict, "  all-reduce, one rank", said["all_reduce"])
+    if came := said.get("all_reduce"):
+        verdict: Literal["ok", "wrong"] = "ok" if came == "ok" else "wrong"
+        yield Finding(verdict, "  all-reduce, one rank", came)
     for name in sorted(variables):
         if name.startswith(_NCCL_PREFIXES) and name != "CUDA_VISIBLE_DEVICES":
             passed = "passed on to ranks" if name in environment() else "not passed on to ranks"
