@@ -75,17 +75,16 @@ def practice(
     show: Literal["all", "open"] = "all",
 ) -> HTMLResponse:
     every = service.list_topics(session, learner, content)
-    offered = request.app.state.offers(session, learner, content, moment).problems
+    offers = request.app.state.offers(session, learner, content, moment)
     weakest = weakest_first(every)
     tried = [topic for topic in weakest if topic.share.count]
-    slips = service.list_slips(session, learner, content, moment.now)
     context = {
         "topics": every if order == "taught" else weakest,
         "finding": finding(every),
-        "offered": offered[:OFFERED],
+        "offered": offers.problems[:OFFERED],
         "weakest": tried[0].title if tried else "",
-        "slips": {each.problem.id: each for each in slips},
-        "in_turn": [offer.item.id for offer in offered],
+        "slips": offers.slips,
+        "in_turn": [offer.item.id for offer in offers.problems],
         "order": order,
         "show": show,
         "mastered": MASTERED,

@@ -20,7 +20,8 @@ from app.words import lowered
 
 @dataclass(frozen=True)
 class Mistake:
-    """A miss of `concepts`, which `says` names as a sentence goes on, with {when} in it; `cards` answer it."""
+    """A miss of `concepts`, which `says` names as a sentence goes on, with {when} in it; `cards` answer it. A problem's
+    has its `slip`."""
 
     kind: Kind
     item_id: str
@@ -28,6 +29,7 @@ class Mistake:
     says: str
     concepts: tuple[str, ...]
     cards: tuple[str, ...]
+    slip: practice.Slip | None = None
 
     def sentence(self, moment: Moment) -> str:
         """Without its full stop, in small letters: what follows on a concept's name."""
@@ -93,7 +95,7 @@ def _of_problems(session: Session, learner_id: int, content: Catalogue, now: dat
             else (f"in {slip.problem.id} {{when}}, {lowered(said)}")
         )
         concepts = _about(content, slip.cards, slip.problem.concepts)
-        yield Mistake("problem", slip.problem.id, slip.at, says, concepts, slip.cards)
+        yield Mistake("problem", slip.problem.id, slip.at, says, concepts, slip.cards, slip)
 
 
 def _of_interviews(session: Session, learner_id: int, content: Catalogue, now: datetime) -> Iterator[Mistake]:

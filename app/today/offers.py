@@ -16,6 +16,7 @@ from app.content.problem_schemas import Problem
 from app.content.schemas import Experiment
 from app.core.moment import Moment
 from app.first import service as first
+from app.practice.service import Slip
 from app.progress import evidence
 from app.progress.checkpoints import Stand, up_to_next
 from app.progress.mistakes import Mistakes, mistakes_of, open_cards
@@ -31,12 +32,13 @@ MOST_CARDS = 3  # on mistakes, beside the cards of the day
 
 @dataclass(frozen=True)
 class Offers:
-    """Problems and experiments in the order in which they are best done, each with its reason; and the cards on
-    what was done wrong last, while they are not answered."""
+    """Problems and experiments in the order in which they are best done, each with its reason; the cards on what was
+    done wrong last, while they are not answered; and what that was in problems, by their ids."""
 
     problems: Sequence[Offer[Problem]]
     experiments: Sequence[Offer[Experiment]]
     cards: Sequence[Offer[Card]]
+    slips: Mapping[str, Slip]
 
 
 def offers(session: Session, learner_id: int, content: Catalogue, moment: Moment) -> Offers:
@@ -76,6 +78,7 @@ def offers_from(
             Offer(content.cards[card], f"{capital(mistake.sentence(moment))}.")
             for card, mistake in open_cards(mistakes, every, content, MOST_CARDS)
         ],
+        {mistake.item_id: mistake.slip for mistake in mistakes.values() if mistake.slip},
     )
 
 
