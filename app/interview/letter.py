@@ -33,7 +33,6 @@ from app.words import capital, listed, lowered, number_in_words, often
 FIRM = 0.8  # of a topic's points, or of an answer in words, reached without help
 MOST_TOPICS = 3  # that a sentence names
 MOST_WRONG = 3  # of what was done wrong that a sentence names
-MOST_IN_WORDS = 12  # a number that is written out
 _YOU = re.compile(r"\byour?\b")
 _WHO = re.compile(r"“[^”]*”|\b[Tt]hey(?: are)?\b|\bcandidate\b")
 
@@ -134,12 +133,12 @@ def _heard_of(points: Sequence[JudgedPoint]) -> str:
     """How much was heard of what there was to say in words."""
     of, heard = len(points), sum(each.credit > 0 for each in points)
     late = sum(each.counts > each.credit for each in points)
-    count = str if of > MOST_IN_WORDS else number_in_words
-    more = f", and {count(late)} more when I asked" if late else ""
+    when_asked = f", and {number_in_words(late)}{' more' if heard else ''} when I asked" if late else ""
     if of == 1:
-        return f"The one thing I listened for in words I {'heard' if heard else f'did not hear unasked{more}'}."
-    some = "all of them" if heard == of else count(heard) if heard else "none"
-    return f"Of {count(of)} things I listened for in words, I heard {some} unasked{more}."
+        what = "heard unasked" if heard else "heard only when I asked" if late else "did not hear"
+        return f"The one thing I listened for in words I {what}."
+    some = "all of them" if heard == of else number_in_words(heard) if heard else "none"
+    return f"Of {number_in_words(of)} things I listened for in words, I heard {some} unasked{when_asked}."
 
 
 def _is_clear(row: Row) -> bool:

@@ -36,7 +36,7 @@ def what_became(rows: Sequence[Row]) -> Iterator[str]:
     own = [row for row in rows if row.is_harder and ".own." in row.id and row.said]
     if own and all(row.verdict == "right" for row in own):
         programs = {row.question for row in asked if row.kind == "coding"}
-        yield f"What their own {'program' if own[0].question in programs else 'layout'} comes to they could say."
+        yield f"They could say what their own {'program' if own[0].question in programs else 'layout'} comes to."
 
 
 def _became(questioned: Sequence[Row]) -> str:

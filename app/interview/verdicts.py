@@ -68,9 +68,9 @@ def _said(asked: Sequence[Row]) -> Iterator[str]:
     but = f" but for {number_in_words(kept)} false claim{'s' if kept > 1 else ''}" if kept else ""
     if said is None:
         yield "nothing asked in words"
-    elif said >= NEARLY_ALL:
-        yield f"full in words{but}"
     elif said >= HALF:
-        yield f"good in words{but}"
+        yield f"{'full' if said >= NEARLY_ALL else 'good'} in words{but}"
     else:
         yield "thin in words" if said >= HARDLY_ANY else "hardly anything heard in words"
+        if kept:
+            yield f"{number_in_words(kept)} false claim{'s' if kept > 1 else ''} kept"
