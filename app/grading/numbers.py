@@ -87,7 +87,8 @@ def _wrong(
             "wrong", 0.0, listed.message, value, listed.id, listed.title, listed.cure, listed.did, listed.learn
         )
     if value_credit and (factor := _other_unit(value, key, dimension, tolerance)):
-        message = f"The digits are right, and the unit makes them {factor}."
+        is_sure = "GiB" not in factor  # a few per cent may be anything
+        message = f"The digits are right, and the unit makes them {factor}." if is_sure else f"It is {factor}."
         return Grade(
             "wrong",
             value_credit,
@@ -95,8 +96,8 @@ def _wrong(
             value,
             UNIT,
             "right number, wrong unit",
-            did="had the digits right and the unit wrong",
-            learn="Carry the units through to the result",
+            did="had the digits right and the unit wrong" if is_sure else "",
+            learn="Carry the units through to the result" if is_sure else "",
         )
     if tree is not None and (says := explained(tree, value, tolerance, two=True)):
         return Grade("wrong", 0.0, f"It looks as if {says}.", value, OMISSION, "two parts of it are missing")

@@ -73,4 +73,4 @@ def _said(asked: Sequence[Row]) -> Iterator[str]:
     else:
         yield "thin in words" if said >= HARDLY_ANY else "hardly anything heard in words"
         if kept:
-            yield f"{number_in_words(kept)} false claim{'s' if kept > 1 else ''} kept"
+            yield f"{number_in_words(kept)} false claim{'s' if kept > 1 else ''} not taken back"
