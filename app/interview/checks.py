@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from app.content.catalogue import Catalogue
 from app.content.checks import Finding
@@ -39,7 +39,7 @@ HEARD = range(2)  # what is heard in words hardly depends on the numbers, and he
 
 
 def check_interviews(catalogue: Catalogue) -> Iterator[Finding]:
-    """Each finding once, with the first seed that shows it."""
+    """Each finding once, with the first seed that shows it; what seeds draw alike is looked at once."""
     yield from check_challenges(catalogue)
     yield from check_interview_claims(catalogue)
     for interview in catalogue.interviews.values():
@@ -50,9 +50,12 @@ def check_interviews(catalogue: Catalogue) -> Iterator[Finding]:
             continue
         for finding in givens_findings(interview):
             yield interview.id, ("questions",), finding
+        seen: list[dict[str, object]] = []
         for seed in QUESTIONED if interview.is_round else SEEDS:  # of a round's numbers practice checks many more
             try:
-                reason = _finding(interview, seed)
+                drawn = draw(interview, seed)
+                reason = None if drawn in seen else _finding(interview, seed, drawn)
+                seen.append(drawn)
             except ExpressionError as error:
                 reason = str(error)
             if reason:
@@ -78,8 +81,8 @@ def _coding_findings(interview: CodingRound, catalogue: Catalogue) -> Iterator[s
         yield "there is no other lab whose programs could be read"
 
 
-def _finding(interview: Interview, seed: int) -> str | None:
-    values = values_of(interview, draw(interview, seed))
+def _finding(interview: Interview, seed: int, drawn: Mapping[str, object]) -> str | None:
+    values = values_of(interview, drawn)
     if not interview.is_round and (hidden := list(hidden_slips(interview, values))):
         return f"{', '.join(hidden)}: a slip that counts as right; draw numbers where they differ, or ask more exactly"
     answers: dict[str, str] = {}
