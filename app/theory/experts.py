@@ -65,6 +65,7 @@ def all_to_all_share(
     """F58: time of a layer's all-to-alls over that of its experts, (4/9)·(n−1)/n·ηF/(f·B).
 
     By hand: four transfers of (n−1)/n·T·k·h·2 bytes against three passes of 6·h·f FLOPs for each of T·k rows: tokens,
-    k and the hidden size cancel.
+    k and the hidden size cancel. Between nodes, at the speed of a rank's card, n counts the nodes: what stays in one
+    does not pass its cards.
     """
     return 4 / 9 * (ranks - 1) / ranks * achieved_flops_per_second / (expert_hidden * bytes_per_second)
