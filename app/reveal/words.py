@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Literal
 
 from app.grading.rubrics.quotes import find_quote, topic
-from app.words import listed
+from app.words import listed, lowered
 
 Kind = Literal["ok", "no", "un"]
 
@@ -162,5 +162,5 @@ def why_less(verdict: str, credit: float, point: str, half: str | None, answer: 
 def _why_half(lacking: Sequence[str], half: str | None) -> str:
     if lacking:
         return f"Half of it: {listed(lacking)} {'does' if len(lacking) == 1 else 'do'} not stand in your words."
-    rule = f" By the rule, half is for: {half[0].lower()}{half[1:]}" if half else ""
+    rule = f" By the rule, half is for: {lowered(half)}" if half else ""
     return f"Half of it was heard.{rule}"

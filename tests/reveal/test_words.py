@@ -55,6 +55,7 @@ def test_half_a_point_says_what_does_not_stand_in_the_answer_and_claims_nothing_
     point, answer = "16 bytes per parameter, 208 GB: weights 26 GB.", "16 bytes: weights, gradients and 26 GB of them."
     assert why_less("met", 0.5, point, "The total alone.", answer) == "Half of it: 208 GB does not stand in your words."
     assert why_less("met", 0.5, "16 bytes", "The total alone.", answer).endswith("half is for: the total alone.")
+    assert why_less("met", 0.5, "16 bytes", "ZeRO alone.", answer).endswith("half is for: ZeRO alone.")
     assert why_less("met", 1, point, None, answer) == ""
 
 
