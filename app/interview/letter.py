@@ -122,7 +122,8 @@ def _shown(card: Scorecard, asked: Sequence[Row], topics: Mapping[str, str]) -> 
     if points:
         yield _heard_of(points)
     clear = [row for row in asked if _is_clear(row)]
-    if said := _by_weight(clear, lambda point: point.credit == 1):
+    lacking = {point.topic for point in points if point.credit < 1}  # in another question
+    if said := _by_weight(clear, lambda point: point.credit == 1 and point.topic not in lacking):
         yield f"In full I heard {_named(said)}."
     best = max(_good_words(clear), key=lambda each: each[0], default=None)
     if best:
@@ -150,8 +151,8 @@ def _is_clear(row: Row) -> bool:
 
 
 def _named(points: Sequence[JudgedPoint]) -> str:
-    """What the first few points are about, in a sentence."""
-    topics = [each.topic for each in points[:MOST_TOPICS]]
+    """What the first few points are about, in a sentence, each once."""
+    topics = list(dict.fromkeys(each.topic for each in points))[:MOST_TOPICS]
     return listed(topics, "as well as" if any(" and " in each for each in topics) else "and")
 
 
@@ -196,7 +197,7 @@ def _deeds(of: Sequence[Lesson]) -> str:
     where = {each.did: each.rows[0].title.partition(", follow-up")[0] for each in reversed(of)}
     did = [f"{each.did} (“{where[each.did]}”)" for each in of[:MOST_WRONG]]
     if any("," in each for each in did):
-        return "; ".join((*did[:-1], f"and {did[-1]}")) if did[1:] else did[0]
+        return ("; " if did[2:] else ", ").join((*did[:-1], f"and {did[-1]}")) if did[1:] else did[0]
     return listed(did)
 
 
@@ -221,7 +222,7 @@ def _said_wrongly(card: Scorecard, asked: Sequence[Row]) -> Iterator[str]:
 
 def _left_out(asked: Sequence[Row]) -> Iterator[str]:
     """What surely was not said, with what was asked for in vain."""
-    missing = _surely_missing(asked)[:MOST_TOPICS]
+    missing = list({each.topic: each for each in reversed(_surely_missing(asked))}.values())[::-1][:MOST_TOPICS]
     if not missing:
         return
     in_vain = [each for each in missing if any(asked_in_vain(row, each.id) for row in asked)]

@@ -50,6 +50,7 @@ from app.interview.questions import (
     rubric_of,
 )
 from app.interview.repeats import repeated
+from app.interview.replying import says_nothing
 from app.reveal.words import sentences
 from app.units import scaled
 
@@ -329,7 +330,9 @@ def heard_in_replies(rubric: Rubric, probes: Sequence[Part], known: Values, answ
     found: dict[str, Reply] = {}
     for probe in probes:
         text = answers.get(probe.id, "").strip()
-        if not text:
+        if not text or says_nothing(text):
+            if text and probe.point:
+                found.setdefault(probe.point.id, Reply("missed", 0.0, (), (probe.id,)))
             continue
         said = grade(rubric, text).points
         heard = {each.id: Reply(each.verdict, each.credit, each.evidence, (probe.id,)) for each in said}
@@ -358,7 +361,8 @@ def _heard_together(
     rubric: Rubric, probes: Sequence[Part], answers: Answers, apart: Mapping[str, Reply]
 ) -> Mapping[str, Reply]:
     """The points that the answer says one half of and a reply the other, neither by itself."""
-    replies = {each.id: text for each in probes if (text := answers.get(each.id, "").strip())}
+    texts = {each.id: answers.get(each.id, "").strip() for each in probes}
+    replies = {part: text for part, text in texts.items() if text and not says_nothing(text)}
     if not replies:
         return {}
     asked = probes[0].question.id

@@ -36,6 +36,11 @@ def is_an_answer(reply: str) -> bool:
     return len(reply.split()) >= SHORTEST_ANSWER and not _KNOWS_NOT.search(reply)
 
 
+def says_nothing(reply: str) -> bool:
+    """Whether a reply is that its author does not know, and no more."""
+    return len(reply.split()) < SHORTEST_ANSWER and _KNOWS_NOT.search(_plain(reply)) is not None
+
+
 def stands_by(reply: str) -> bool:
     """Whether who replies says, in so many words, that they hold on to what they said."""
     plain = _plain(reply)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.interview.replying import is_an_answer, stands_by, takes_back
+from app.interview.replying import is_an_answer, says_nothing, stands_by, takes_back
 
 
 @pytest.mark.parametrize(
@@ -32,4 +32,7 @@ def test_it_holds_on_or_takes_back_in_so_many_words(reply: str, holds: bool, is_
 def test_who_does_not_know_gives_no_answer() -> None:
     assert not is_an_answer("I really don't know that one.")
     assert not is_an_answer("No idea.")
+    assert says_nothing("I don't know.")
+    assert not says_nothing("I don't know, perhaps the network.")
+    assert not says_nothing("Not quite: 95 %.")
     assert is_an_answer("The job comes up again from the last saved state.")
