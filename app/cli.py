@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -15,18 +12,20 @@ import typer
 
 from app.codelabs.commands import labs_app
 from app.core.errors import DomainError, refused_as_json
+from app.core.terminal import become, say
 from app.exchange.commands import add_export_commands, import_app
 from app.operate.commands import add_operate_commands
+from app.operate.running_commands import add_running_commands, cluster_app
 from app.study.commands import study_app
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=__doc__)
+add_running_commands(app)
 content_app = typer.Typer(no_args_is_help=True, help="The content files.")
 app.add_typer(content_app, name="content")
 export_app = typer.Typer(no_args_is_help=True, help="What an install holds, as files.")
 app.add_typer(export_app, name="export")
 add_export_commands(export_app)
 app.add_typer(import_app, name="import")
-cluster_app = typer.Typer(no_args_is_help=True, help="A cluster on this machine: hosts as network namespaces.")
 app.add_typer(cluster_app, name="cluster")
 app.add_typer(study_app, name="study")
 app.add_typer(labs_app, name="labs")
@@ -86,153 +85,6 @@ def _complain(message: str) -> int:
     return 2
 
 
-def _say(text: str) -> None:
-    sys.stdout.write(text + "\n")
-
-
-@app.command()
-def start(
-    port: Annotated[int | None, typer.Option(help="Port to listen on.")] = None,
-    bind: Annotated[str | None, typer.Option(help="Address to listen on; loopback unless in a container.")] = None,
-) -> None:
-    """Everything on this machine: web, worker, control, beat and an embedded Redis."""
-    from app.core.settings import Settings  # noqa: PLC0415 - commands import only what they need
-    from app.operate.start import start as start_all  # noqa: PLC0415
-
-    given = {name: value for name, value in {"port": port, "bind": bind}.items() if value is not None}
-    raise typer.Exit(start_all(Settings(**given)))  # type: ignore[arg-type]
-
-
-@app.command()
-def serve(
-    port: Annotated[int | None, typer.Option(help="Port to listen on.")] = None,
-    bind: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
-) -> None:
-    """The web server alone."""
-    import structlog  # noqa: PLC0415
-    import uvicorn  # noqa: PLC0415
-    from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415
-
-    from app.content.catalogue import catalogue  # noqa: PLC0415
-    from app.core.connections import Server, TimedProtocol  # noqa: PLC0415
-    from app.core.db import open_database  # noqa: PLC0415
-    from app.core.logs import configure_logs  # noqa: PLC0415
-    from app.core.migrate import check_schema  # noqa: PLC0415
-    from app.core.priority import give_way  # noqa: PLC0415
-    from app.core.private import keep_to_ourselves  # noqa: PLC0415
-    from app.core.release import release  # noqa: PLC0415
-    from app.core.settings import settings  # noqa: PLC0415
-
-    keep_to_ourselves()
-    with suppress(SQLAlchemyError):  # one that cannot be asked is said by /readyz, and may be there in a moment
-        check_schema(open_database(settings().sqlalchemy_url))
-    catalogue()  # mistakes are said here, without uvicorn's traceback around them
-    at = settings().model_copy(update={"bind": bind or settings().bind, "port": port or settings().port})
-    configure_logs(at.log_format, at.log_level)
-    structlog.get_logger().info("pages are served", at=at.address, release=release())
-    config = uvicorn.Config(
-        "app.main:create_app",
-        http=TimedProtocol,
-        proxy_headers=False,
-        factory=True,
-        host=at.bind,
-        port=at.port,
-        access_log=False,
-        timeout_graceful_shutdown=2,
-        log_level="warning",
-        server_header=False,
-    )
-    server = Server(config, once_up=lambda: give_way(at.give_way))  # not before: a start is waited for
-    with suppress(KeyboardInterrupt):
-        server.run()
-    if not server.started:
-        raise typer.Exit(3)  # as uvicorn's own command has it
-
-
-@app.command()
-def address() -> None:
-    """The address to open in a browser, with this install's token. Who has it is let in."""
-    from app.core.settings import settings  # noqa: PLC0415
-    from app.core.token import install_token, with_token  # noqa: PLC0415
-    from app.operate.install import running_address  # noqa: PLC0415
-
-    chosen = settings()
-    _say(with_token(running_address(chosen.data.resolve()) or chosen.address, install_token(chosen)))
-
-
-@app.command()
-def worker(
-    devices: Annotated[str, typer.Option(help="auto, cpu, or cuda:0,1: what its runs may use.")] = "auto",
-    control: Annotated[bool, typer.Option("--control", help="Take sweeps and closings instead of runs.")] = False,
-    backend: Annotated[
-        Literal["here", "slurm", "cluster"],
-        typer.Option(help="Runs over several hosts: as jobs of a Slurm partition, or on a local cluster."),
-    ] = "here",
-    partition: Annotated[str, typer.Option(help="The partition of Slurm.")] = "",
-) -> None:
-    """One worker."""
-    from app.operate import processes  # noqa: PLC0415
-
-    if backend != "here":
-        _become(processes.worker_over_hosts(backend, partition))
-    _become(processes.control() if control else processes.worker(devices))
-
-
-@cluster_app.command("up")
-def cluster_up(
-    hosts: Annotated[int, typer.Option(help="How many.")] = 2,
-    rate: Annotated[str, typer.Option(help="Of each link, each way, such as 1gbit or 200mbit.")] = "1gbit",
-    delay: Annotated[str, typer.Option(help="Of each link, such as 1ms; needs a kernel with netem.")] = "0",
-) -> None:
-    """Make hosts on this machine, joined by links of that rate. Needs root on Linux."""
-    from app.core.settings import settings  # noqa: PLC0415
-    from app.operate import processes  # noqa: PLC0415
-
-    options = ["--hosts", str(hosts), "--rate", rate, "--delay", delay]
-    _become(processes.cluster("up", settings().cluster_file, *options))
-
-
-@cluster_app.command("down")
-def cluster_down() -> None:
-    """Remove them, with everything that runs there."""
-    from app.core.settings import settings  # noqa: PLC0415
-    from app.operate import processes  # noqa: PLC0415
-
-    _become(processes.cluster("down", settings().cluster_file))
-
-
-@app.command()
-def beat() -> None:
-    """The clock that sends sweeps."""
-    from app.operate import processes  # noqa: PLC0415
-
-    _become(processes.beat())
-
-
-@app.command()
-def migrate() -> None:
-    """Bring the database to this release's schema; a SQLite file is backed up first."""
-    from app.core.clock import utc_now  # noqa: PLC0415
-    from app.core.db import open_database  # noqa: PLC0415
-    from app.core.migrate import migrate as bring_up  # noqa: PLC0415
-    from app.core.private import close_to_others, keep_to_ourselves  # noqa: PLC0415
-    from app.core.settings import settings  # noqa: PLC0415
-
-    keep_to_ourselves()
-    close_to_others(settings().data.resolve())
-    database = open_database(settings().sqlalchemy_url)
-    _say(bring_up(database, utc_now(), settings().data.resolve() / "backups") or "The schema is current.")
-
-
-@app.command("settings")
-def list_settings() -> None:
-    """Every setting: its environment variable, its value now and what it does."""
-    from app.core.settings import Settings, settings, without_password  # noqa: PLC0415
-
-    for name, field in Settings.model_fields.items():
-        _say(f"RANKZERO_{name.upper()}={without_password(str(getattr(settings(), name)))}\n    {field.description}")
-
-
 @content_app.command()
 def check() -> None:
     """Check every content file: schema, numbers, references, keys. Exit 1 with `file:line field: reason`."""
@@ -253,7 +105,7 @@ def check() -> None:
     )
     catalogue, problems = check_content(settings().cards, rooms)
     for problem in problems:
-        _say(str(problem))
+        say(str(problem))
     if problems:
         raise typer.Exit(1)
     things = {
@@ -265,7 +117,7 @@ def check() -> None:
         "code lab": catalogue.labs,
     }
     counts = [f"{len(found)} {name}{'' if len(found) == 1 else 's'}" for name, found in things.items()]
-    _say(f"{', '.join(counts)}: all in order.")
+    say(f"{', '.join(counts)}: all in order.")
 
 
 @export_app.command("log")
@@ -279,7 +131,7 @@ def export_log(
 
     count = write_log(open_existing(settings()), out, utc_now())
     if out != "-":
-        _say(f"{count:,} {'record' if count == 1 else 'records'} in {out}.")
+        say(f"{count:,} {'record' if count == 1 else 'records'} in {out}.")
 
 
 @app.command()
@@ -301,7 +153,7 @@ def estimate(
 @app.command()
 def measure() -> None:
     """How fast this machine multiplies, copies and reduces, as JSON for `cluster.measured` of an EstimateRequest."""
-    _become([sys.executable, "-m", "labs.measure"])
+    become([sys.executable, "-m", "labs.measure"])
 
 
 @app.command()
@@ -324,13 +176,13 @@ def search(
 @app.command()
 def run(file: FileArgument) -> None:
     """Run a RunSpec here under torchrun, without web or Redis; events as JSON lines."""
-    _become([sys.executable, "-m", "worker.by_hand", file])
+    become([sys.executable, "-m", "worker.by_hand", file])
 
 
 @app.command()
 def dryrun(file: FileArgument) -> None:
     """What a RunSpec would hold and send on up to 1,024 ranks, without any of them, as JSON."""
-    _become([sys.executable, "-m", "labs.dryrun", file])
+    become([sys.executable, "-m", "labs.dryrun", file])
 
 
 @app.command()
@@ -394,14 +246,7 @@ def _print_json(work: Any) -> None:
 def _print(work: Callable[[], str]) -> None:
     """Print the result; bad input is problem-details JSON on standard error and exit code 2."""
     with refused_as_json():
-        _say(work())
-
-
-def _become(command: list[str]) -> None:
-    """Replace this process, so that signals and exit codes need nobody in between."""
-    if sys.platform == "win32":
-        raise typer.Exit(subprocess.call(command))
-    os.execv(command[0], command)  # noqa: S606 - our own interpreter
+        say(work())
 
 
 if __name__ == "__main__":

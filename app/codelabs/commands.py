@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from app.core.errors import DomainError, refused_as_json
+from app.core.terminal import say
 
 if TYPE_CHECKING:  # commands import only what they need
     from app.content.code_labs import CodeLab
@@ -25,7 +25,7 @@ def list_labs() -> None:
     from app.content.catalogue import catalogue  # noqa: PLC0415 - see above
 
     for lab in catalogue().labs.values():
-        _say(f"{lab.id}  {lab.head.minutes:>3} min  {lab.title:32} {lab.head.signature.splitlines()[0]}")
+        say(f"{lab.id}  {lab.head.minutes:>3} min  {lab.title:32} {lab.head.signature.splitlines()[0]}")
 
 
 @labs_app.command("new")
@@ -40,8 +40,8 @@ def new(
     with refused_as_json():
         lab = find_lab(catalogue(), identity)
         make_folder(lab, folder, lab.statement_text)
-    _say(f"Write in {folder}/solution.py.")
-    _say(f"`rankzero labs run {folder}` tries it, `rankzero labs submit {folder}` judges it.")
+    say(f"Write in {folder}/solution.py.")
+    say(f"`rankzero labs run {folder}` tries it, `rankzero labs submit {folder}` judges it.")
 
 
 @labs_app.command("run")
@@ -72,7 +72,7 @@ def submit(
         verdict = _judged(lab, code, "submit", None, aloud=False)
         if proof is not None:
             proof.write_text(json.dumps(make_proof(lab, code, verdict).model_dump(mode="json"), indent=2) + "\n")
-    _say(json.dumps(verdict_in_words(verdict, lab).model_dump(mode="json"), indent=2, ensure_ascii=False))
+    say(json.dumps(verdict_in_words(verdict, lab).model_dump(mode="json"), indent=2, ensure_ascii=False))
     raise typer.Exit(0 if verdict.passed else 1)
 
 
@@ -88,7 +88,7 @@ def verify(proof: Annotated[Path, typer.Argument(metavar="PROOF", help="A file o
         lab = find_lab(catalogue(), claimed.lab)
         again = _judged(lab, claimed.code, "submit", claimed.seed, aloud=False)
         differences = same_verdict(lab, claimed, again)
-    _say(json.dumps({"lab": lab.id, "verified": not differences, "differences": differences}, indent=2))
+    say(json.dumps({"lab": lab.id, "verified": not differences, "differences": differences}, indent=2))
     raise typer.Exit(1 if differences else 0)
 
 
@@ -105,7 +105,7 @@ def _judged(lab: CodeLab, code: str, mode: Mode, seed: int | None, aloud: bool) 
             _tell_check(event.check, lab)
         if aloud and isinstance(event, OutputEvent):
             for line in event.text.splitlines():
-                _say(f"    rank {event.rank} | {line}")
+                say(f"    rank {event.rank} | {line}")
     raise DomainError("The judge ended without a verdict.")
 
 
@@ -114,13 +114,13 @@ def _tell_check(check: Check, lab: CodeLab) -> None:
 
     (shown,) = checks_in_words([check], lab)
     standing = "passed" if check.passed else "FAILED" if check.expected else "  -   "
-    _say(f"{standing}  {check.ranks} ranks: {shown.title}")
+    say(f"{standing}  {check.ranks} ranks: {shown.title}")
     if standing == "FAILED":
-        _say(f"    expected {check.expected}\n    seen     {check.seen}")
+        say(f"    expected {check.expected}\n    seen     {check.seen}")
         if check.meaning:
-            _say(f"    {check.meaning}")
+            say(f"    {check.meaning}")
     elif not check.passed:
-        _say(f"    {check.seen}")
+        say(f"    {check.seen}")
 
 
 def _tell_end(verdict: Verdict, lab: CodeLab) -> None:
@@ -129,14 +129,9 @@ def _tell_end(verdict: Verdict, lab: CodeLab) -> None:
     said = mistake_in_words(verdict.mistake, lab)
     error = verdict.error
     if error is not None and error.line is not None:
-        _say(f"solution.py:{error.line}: {error.type}: {error.message}")
+        say(f"solution.py:{error.line}: {error.type}: {error.message}")
         if error.text:
-            _say(f"    {error.text}\n    {' ' * max(0, (error.column or 1) - 1)}^")
+            say(f"    {error.text}\n    {' ' * max(0, (error.column or 1) - 1)}^")
     if said is not None:
-        _say(f"{said.title}. {said.says}")
-    _say(f"{'Passed' if verdict.passed else 'Not passed'}: {verdict.score:.0%} of the checks, {verdict.seconds:.1f} s.")
-
-
-def _say(text: str) -> None:
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
+        say(f"{said.title}. {said.says}")
+    say(f"{'Passed' if verdict.passed else 'Not passed'}: {verdict.score:.0%} of the checks, {verdict.seconds:.1f} s.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from app.core.errors import DomainError
+from app.core.terminal import say
 
 if TYPE_CHECKING:
     from app.core.db import Database
@@ -40,7 +40,7 @@ def export_anki(out: OutArgument, scheduling: Scheduling = True, which: WhichCar
 
     with _database().read() as session, _file_errors(out):
         done = export(session, LOCAL_LEARNER, catalogue(), out, current_moment(), scheduling=scheduling, which=which)
-    _say(f"{out}: {done.notes:,} cards, {done.scheduled:,} with their schedule, {done.answers:,} answers.")
+    say(f"{out}: {done.notes:,} cards, {done.scheduled:,} with their schedule, {done.answers:,} answers.")
 
 
 def export_cards(out: OutArgument) -> None:
@@ -51,7 +51,7 @@ def export_cards(out: OutArgument) -> None:
     with _database().read() as session, _file_errors(out):
         count, data = own_cards_file(session, LOCAL_LEARNER, out.suffix.lower())
         out.write_bytes(data)
-    _say(f"{out}: {count:,} cards.")
+    say(f"{out}: {count:,} cards.")
 
 
 def export_run(run_id: Annotated[int, typer.Argument(help="Its number.")], out: OutArgument) -> None:
@@ -65,7 +65,7 @@ def export_run(run_id: Annotated[int, typer.Argument(help="Its number.")], out: 
         _, pieces = export(session, LOCAL_LEARNER, run_id, release(), utc_now())
         with out.open("wb") as file:
             file.writelines(pieces)
-    _say(f"{out}: run {run_id}.")
+    say(f"{out}: run {run_id}.")
 
 
 @import_app.command("anki")
@@ -113,10 +113,10 @@ def _import(file: Path, scheduling: bool) -> None:
         raise job.error
     *_, place, number = job.leads_to.split("/")
     if place == "runs":
-        _say(f"{file}: opened as run {number}, {job.leads_to} in the browser.")
+        say(f"{file}: opened as run {number}, {job.leads_to} in the browser.")
         return
     with database.read() as session:
-        _say("\n".join(service.report_lines(service.find_report(session, LOCAL_LEARNER, int(number)))))
+        say("\n".join(service.report_lines(service.find_report(session, LOCAL_LEARNER, int(number)))))
 
 
 def _database() -> Database:
@@ -139,7 +139,3 @@ def _file_errors(file: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise DomainError(f"{file}: {error.strerror or error}.") from None
-
-
-def _say(text: str) -> None:
-    sys.stdout.write(text + "\n")

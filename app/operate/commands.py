@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from app.core.terminal import say
 
 DOCTOR_SUBJECTS = ("gpu",)
 
@@ -36,7 +37,7 @@ def backup(
 
     keep_to_ourselves()
     made = back_up_install(open_database(settings().sqlalchemy_url), out, release(), utc_now())
-    _say(f"{made.rows:,} rows of {len(made.tables)} tables at schema {made.schema} in {out}.")
+    say(f"{made.rows:,} rows of {len(made.tables)} tables at schema {made.schema} in {out}.")
 
 
 def restore(
@@ -51,9 +52,9 @@ def restore(
         database = open_database(settings().sqlalchemy_url)
         kept = _keep_first("before-restore")
         made = restore_install(database, source)
-    _say(f"{made.rows:,} rows of {made.made_at[:16].replace('T', ' ')} UTC restored from {source}.")
+    say(f"{made.rows:,} rows of {made.made_at[:16].replace('T', ' ')} UTC restored from {source}.")
     if kept:
-        _say(f"What was here before is in {kept}.")
+        say(f"What was here before is in {kept}.")
 
 
 def copy_database(
@@ -76,7 +77,7 @@ def copy_database(
         file = Path(folder) / "copy.zip"
         back_up_install(open_database(settings().sqlalchemy_url), file, release(), utc_now())
         made = restore_install(target, file)
-    _say(f"{made.rows:,} rows copied. Start with RANKZERO_DATABASE_URL set to that address to use them.")
+    say(f"{made.rows:,} rows copied. Start with RANKZERO_DATABASE_URL set to that address to use them.")
 
 
 def reset(
@@ -94,7 +95,7 @@ def reset(
         reset_install(open_database(settings().sqlalchemy_url))
         for name in ("runs", "log", "redis"):
             shutil.rmtree(settings().data.resolve() / name, ignore_errors=True)
-    _say(f"All is forgotten.{f' What was here before is in {kept}.' if kept else ''}")
+    say(f"All is forgotten.{f' What was here before is in {kept}.' if kept else ''}")
 
 
 def doctor(
@@ -156,7 +157,3 @@ def _keep_first(why: str) -> Path | None:
     kept = folder / f"{why}-{now:%Y%m%d-%H%M%S-%f}.zip"
     back_up_install(database, kept, release(), now)
     return kept
-
-
-def _say(text: str) -> None:
-    sys.stdout.write(text + "\n")

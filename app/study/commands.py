@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
+
+from app.core.terminal import say
 
 study_app = typer.Typer(no_args_is_help=True, help="The review log.")
 
@@ -31,17 +32,13 @@ def replay(
     if not verify:
         with database.write() as session:
             changed = replays.rebuild(session, learner)
-        _say(f"Rebuilt from the log: {changed} states were not what the log says." if changed else "Nothing to change.")
+        say(f"Rebuilt from the log: {changed} states were not what the log says." if changed else "Nothing to change.")
         return
     with database.read() as session:
         report = replays.verify(session, learner)
     for mismatch in report.named:
-        _say(str(mismatch))
+        say(str(mismatch))
     if report.mismatches:
-        _say(f"{report.mismatches} mismatches in {report.reviews} reviews of {report.cards} cards.")
+        say(f"{report.mismatches} mismatches in {report.reviews} reviews of {report.cards} cards.")
         raise typer.Exit(1)
-    _say(f"{report.reviews} reviews of {report.cards} cards: every memory and every date is what the log makes it.")
-
-
-def _say(text: str) -> None:
-    sys.stdout.write(text + "\n")
+    say(f"{report.reviews} reviews of {report.cards} cards: every memory and every date is what the log makes it.")
