@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from sqlalchemy import delete
 from sqlalchemy.orm import Session
@@ -12,7 +13,9 @@ from app.core.errors import NotFound
 from app.core.leases import STALE_AFTER
 from app.lab import queries
 from app.lab.models import ServedRelease, WorkerPresence
-from app.lab.sizes import Device
+
+if TYPE_CHECKING:  # the clock announces itself as well, and knows no sizes of runs
+    from app.lab.sizes import Device
 
 LONGEST_TROUBLE = 500  # characters
 _THE_ROW = 1
