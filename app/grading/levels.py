@@ -56,8 +56,12 @@ def share(reached: float, points: float) -> float:
 
 
 def percent(score: float) -> int:
-    """A score in whole per cent. It is rounded down: 79.6 % must not read as the 80 % it did not reach."""
-    return floor(100 * rounded(score) + 1e-9)
+    """A score in whole per cent, rounded to the nearest one that promises no more than was reached: 79.6 % must not
+    read as the 80 % of a strong hire, nor 99.7 % as all of it."""
+    exact = 100 * rounded(score)
+    nearest = floor(exact + 0.5)
+    bounds = (1.0, *UNAIDED.values(), *(each.least for each in THRESHOLDS))
+    return floor(exact + 1e-9) if any(rounded(score) < each <= nearest / 100 for each in bounds) else nearest
 
 
 def level_of(score: float, capped: bool = False, lifted: bool = False, undecided: bool = False) -> Level:

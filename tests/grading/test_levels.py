@@ -49,6 +49,13 @@ def test_a_level_is_reached_where_its_percentage_is_shown(score: float) -> None:
         assert (levels.percent(score) >= round(100 * each.least)) == levels.reaches(score, each.level)
 
 
+@pytest.mark.parametrize(
+    ("score", "shown"), [(6 / 9, 67), (0.796, 79), (0.3451, 34), (0.697, 69), (0.997, 99), (1, 100), (0, 0)]
+)
+def test_a_percentage_is_the_nearest_that_promises_no_more(score: float, shown: int) -> None:
+    assert levels.percent(score) == shown
+
+
 @given(score=st.floats(0, 1), capped=st.booleans(), lifted=st.booleans())
 def test_what_caps_and_lifts_moves_to_one_level(score: float, capped: bool, lifted: bool) -> None:
     plain, found = levels.level_of(score), levels.level_of(score, capped, lifted)

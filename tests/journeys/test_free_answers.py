@@ -28,7 +28,7 @@ def test_an_answer_is_written_and_graded_by_keyboard_alone(page: Page, content: 
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     page.wait_for_url(re.compile(r"/rubrics/ring-all-reduce/\d+$"))
-    expect(page.get_by_role("heading", level=1)).to_contain_text("Hire, 66 %")  # 6 of 9 points, rounded down
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Hire, 67 %")  # 6 of 9 points
     factor = page.locator(".notes > li").filter(has_text="which tends to 2S")
     expect(factor.locator("b")).to_have_text("Met")
     number = factor.locator(".n").inner_text()  # leads to the words it rests on, underlined in the answer
