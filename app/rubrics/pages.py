@@ -13,9 +13,12 @@ from app.content.live import ExpressionError, Expressions
 from app.content.markdown import render, render_inline, render_plain
 from app.content.rubric_schemas import RubricFile
 from app.grading.levels import NAMES
+from app.grading.rubrics.quotes import topic
 from app.reveal.words import CLASSES, UNDERLINED, Finding, Marked, mark, why_less
 from app.rubrics.models import RubricAnswer
 from app.words import counted, listed
+
+SAYS_A_POINT = 0.5  # of a point's words in a text that answers it
 
 
 @dataclass(frozen=True)
@@ -158,6 +161,19 @@ def result_view(rubric: RubricFile, answer: RubricAnswer) -> ResultView:
         mark(answer.text, [*(_finding(row, answer.text) for row in rows), *_mistakes(answer.grade["critical"], texts)]),
         answer.second,
     )
+
+
+def lost_on(result: ResultView, text: str) -> PointView | None:
+    """The point that did not count in full and that `text` says most about; None where it says hardly anything of one.
+    Of those that it says all of as well, the one that lost most."""
+    said = topic(text)
+    shares = [
+        (len(about & said) / len(about), row.point.weight * (1 - row.credit), row)
+        for row in result.rows
+        if row.credit < 1 and (about := topic(row.point.text.striptags()))
+    ]
+    share, _, row = max(shares, key=lambda each: each[:2], default=(0.0, 0.0, None))
+    return row.point if row is not None and share >= SAYS_A_POINT else None
 
 
 def _finding(row: Row, answer: str) -> Finding:

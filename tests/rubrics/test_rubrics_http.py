@@ -130,6 +130,14 @@ def test_the_page_asks_grades_and_shows_verdicts(page: TestClient, content: Cata
     assert address in page.get("/rubrics/memory-walk").text
 
 
+def test_a_card_is_offered_for_the_point_that_it_answers(page: TestClient) -> None:
+    bare = "Each rank sends 2(n-1)/n times S. One slow rank holds up all others, and a tree wins for small messages."
+    shown = page.get(answered(page, bare, "ring-all-reduce")).text
+    assert "It answers what you did not get in full: It is a reduce-scatter followed by an all-gather" in shown
+    grows = "The amount of data each rank sends grows linearly with the number of ranks."
+    assert "number of ranks. <q>The amount" in page.get(answered(page, grows, "ring-all-reduce")).text
+
+
 def test_a_blank_answer_comes_back_with_the_reason(page: TestClient) -> None:
     reply = page.post("/rubrics/memory-walk", data={"text": "  "})
     assert reply.status_code == 422
