@@ -15,10 +15,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from app.content.interview_schemas import ProbedPoint
-from app.grading.rubrics.grader import Point, PointGrade, Rubric, RubricGrade, grade
+from app.grading.rubrics.grader import Point, PointGrade, Rubric, RubricGrade, as_judged, grade
 from app.grading.rubrics.likeness import NO_CLAIMS
 from app.grading.rubrics.quotes import topic
 from app.grading.rubrics.reading import read
+from app.interview.weighing import weighed
 from app.reveal.words import sentences
 
 # A sentence that begins so goes on with what the one before began.
@@ -75,15 +76,17 @@ def hear_quickly(
     rubric: Rubric, points: Collection[ProbedPoint], answer: str, judged: Mapping[str, bool] | None = None
 ) -> RubricGrade:
     """What is heard in `answer`, as the interviewer goes on from it: which sentence is quoted for a point can wait."""
-    plain = grade(rubric, answer, judged)
+    plain = grade(rubric, answer)
     told = sentences(answer)
     together, pieces = _in_one_breath(answer), [piece for each in told for piece in _pieces(each)]
     if len(together) != len(told):
-        plain = _best_of(plain, grade(rubric, " ".join(together), judged), together)
+        plain = _best_of(plain, grade(rubric, " ".join(together)), together)
     if len(pieces) != len(told):
-        plain = _best_of(plain, grade(rubric, " ".join(pieces), judged), {})
+        plain = _best_of(plain, grade(rubric, " ".join(pieces)), {})
+    plain = replace(plain, points=weighed(plain.points, rubric, read(answer, rubric.wordings)))
     shown_by = {each.id: each.shown_by for each in points}
-    return replace(plain, points=tuple(_as_spoken(each, shown_by.get(each.id), told) for each in plain.points))
+    spoken = (_as_spoken(each, shown_by.get(each.id), told) for each in plain.points)
+    return replace(plain, points=tuple(as_judged(each, judged or {}) for each in spoken))
 
 
 def _as_spoken(heard: PointGrade, shown_by: str | None, spoken: Sequence[str]) -> PointGrade:

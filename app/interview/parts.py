@@ -41,7 +41,8 @@ class Reaction:
     sitting before, `same_as` is the question it was asked about, and `was_put_right` what came of it there; `yours` is
     a wrong number in base units. An answer in words is quoted where it said the opposite (`quote`), and brought back
     where none of its points was heard (`astray`). A probe goes on from what was `picked` up of it, and from what was
-    `noted` of the reply before, which may have said what it was asked for. Something false is read back (`quote`) where
+    `noted` of the reply before, which may have said what it was asked for; what was picked `is_near` where it may say
+    the point already. Something false is read back (`quote`) where
     it is challenged. A `remark` comes first: which of the candidate's own numbers it goes by although that was changed
     since, that a board says something else than the words, or what a number about the own layout is.
     """
@@ -54,6 +55,7 @@ class Reaction:
     picked: str = ""
     noted: str = ""
     noted_as_said: bool = False
+    is_near: bool = False
     comes_to: str = ""
     same_as: str = ""
     was_put_right: bool = False

@@ -29,7 +29,23 @@ _NAMES_NOTHING = (
 _FIELD = frozenset(map(stem, VOCABULARY.difference(_NAMES_NOTHING.split())))
 
 _CUT = re.compile(r"(?<=[,;:])\s+|\s+[–—-]+\s+|\s+(?=(?:because|but|so|which|while|whereas|then|and then)\s)|[()]")
-_JOINS = re.compile(r"^(?:and|but|so|then|because|which|while|whereas|or|well|yes|no|i think|basically)\b[\s,]*", re.I)
+_JOINS = re.compile(
+    r"^(?:and|but|so|then|because|which|while|whereas|or|well|yes|no|i think|basically|um|uh|hmm|okay|ok|right|sure"
+    r"|look|honestly|i mean|(?:as|like|what) i (?:already )?(?:said|mentioned)|i(?: already)? said)\b[\s,:]*",
+    re.I,
+)
+# What begins so asks something, or hangs on what stands around it.
+_IS_TORN = re.compile(
+    r"^(?:why|how|what|which|who|whose|where|when|whether|if|unless|until|as|than|is|are|was|were|does|do|did|has|have|can"
+    r"|could|should|would|will|to|of|by|for|from|in|on|at|with|without|per|not|\w+ing)\b",
+    re.I,
+)
+# What stands behind a comma is a clause of its own where it has a subject.
+_HAS_A_SUBJECT = re.compile(
+    r"^(?:i|we|you|it|they|he|she|one|there|this|that|these|those|the|a|an|each|every|all|both|no|nobody|nothing|my|our"
+    r"|its|their|everybody|everyone)\b",
+    re.I,
+)
 _TRAILS = re.compile(r"[\s,]+(?:i (?:think|guess|suppose|believe|would say)|you know|or so|right)$", re.I)
 _AROUND = ' \t\n,;:.!?–—-"“”‘’'
 
@@ -116,8 +132,10 @@ def _bare(quote: str) -> str:
 
 
 def _clauses(said: str) -> Iterator[str]:
-    """What was said, in pieces that can be repeated."""
+    """What was said, in clauses that can be repeated: whole ones, and nothing that was asked."""
     for sentence in sentences(said):
+        if sentence.endswith("?"):
+            continue
         pieces: list[str] = []
         for piece in filter(None, map(str.strip, _CUT.split(sentence.rstrip(".!?;")))):
             joined = f"{pieces[-1]} {piece}" if pieces else ""
@@ -125,7 +143,16 @@ def _clauses(said: str) -> Iterator[str]:
                 pieces[-1] = joined
             else:
                 pieces.append(piece)
-        yield from filter(None, map(_shortened, pieces))
+        yield from (
+            short
+            for number, piece in enumerate(pieces)
+            if (short := _shortened(piece)) and not _IS_TORN.match(short) and _is_whole(piece, short, number)
+        )
+
+
+def _is_whole(piece: str, short: str, number: int) -> bool:
+    """Whether a piece of a sentence can stand alone: its first one, one that is joined on, or one with a subject."""
+    return number == 0 or _JOINS.match(piece) is not None or _HAS_A_SUBJECT.match(short) is not None
 
 
 def _shortened(piece: str) -> str:

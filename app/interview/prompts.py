@@ -61,6 +61,9 @@ WHO_IS_RIGHT = "What would tell who is right?"
 # What is asked who goes by a number that was changed since.
 WHICH_HOLDS = "Which of the two do you go by here?"
 
+# Who came near a point: it may have been said in words that were not heard.
+SAY_IT_OUTRIGHT = "I may have it there already, so say it outright."
+
 MISSING = "Something is missing in what you ticked."
 
 
@@ -179,7 +182,7 @@ def _own_words(part: Part, reaction: Reaction) -> str | None:
 
 def _probed(reaction: Reaction, ask: str) -> Markup:
     """A probe as it is spoken: first what was heard, then what is asked."""
-    noted = "<q>{}</q>, good. " if reaction.noted_as_said else "I note <q>{}</q>. "
+    noted = "You said <q>{}</q>, good. " if reaction.noted_as_said else "I note <q>{}</q>. "
     before = Markup(noted).format(reaction.noted) if reaction.noted else Markup("")  # noqa: S704 - our own words
     if reaction.remark:
         return Markup("<p>“{}{} {}”</p>").format(before, reaction.remark, ask)
@@ -187,14 +190,18 @@ def _probed(reaction: Reaction, ask: str) -> Markup:
 
 
 def _gone_on_from(reaction: Reaction) -> Markup:
+    you_said = "You also said" if reaction.noted_as_said else "You said"
     if reaction.quote:
-        return Markup("You said: <q>{}</q> Let me stay there. ").format(reaction.quote)
+        return Markup("{}: <q>{}</q> Let me stay there. ").format(you_said, reaction.quote)
     if reaction.astray:
         spoken = Markup("I heard <q>{}</q>. ").format(reaction.picked) if reaction.picked else Markup("")
         return spoken + Markup("Let me bring you back to my question. ")
     if not reaction.picked:
         return Markup("")
-    return Markup("You said <q>{}</q>. ").format(reaction.picked)
+    if reaction.is_near:
+        said = reaction.picked if reaction.picked[-1] in ".?!" else f"{reaction.picked}."
+        return Markup("{}: <q>{}</q> {} ").format(you_said, said, SAY_IT_OUTRIGHT)
+    return Markup("{} <q>{}</q>. ").format(you_said, reaction.picked)
 
 
 def probe_question(point: ProbedPoint, expressions: Expressions) -> str:

@@ -39,6 +39,8 @@ from app.grading.questions import (
 )
 from app.grading.rubrics.grader import Rubric
 from app.grading.rubrics.likeness import Claim, Claims, make_claims
+from app.grading.rubrics.nearness import nearnesses
+from app.grading.rubrics.reading import read
 from app.grading.rubrics.wordings import Wordings
 from app.interview.parts import Answers, Part, Values, by_theory, known_to, scope_of, unlinked
 from app.units import scaled
@@ -98,7 +100,15 @@ def _own_numbers(part: Part, known: Values) -> tuple[str, ...]:
 def rubric_of(part: Part, known: Values) -> Rubric:
     """What an answer in words is graded against. Raises ExpressionError."""
     points = make_points("rubric", part.question.rubric, known, part.let)
-    return Rubric(points, (), wordings=part.wordings, claims=claims_of(part, known))
+    claims, expressions = said_of(part, known), Expressions(known)
+    full = " ".join(expressions.text(expressions.fill(part.question.exemplar or "")).split())
+    return Rubric(
+        points,
+        (),
+        wordings=part.wordings,
+        claims=_compared_with(claims, part.wordings),
+        near_claims=_told_by(claims, full, part.wordings),
+    )
 
 
 def claims_of(part: Part, known: Values) -> Claims:
@@ -115,6 +125,18 @@ def said_of(part: Part, known: Values) -> tuple[Claim, ...]:
             text = each.text if is_read else expressions.text(expressions.fill(each.text))
             found.append(each if is_read else Claim(each.point, each.truth, text))
     return tuple(found)
+
+
+@lru_cache(maxsize=512)
+def _told_by(claims: tuple[Claim, ...], full: str, wordings: Wordings) -> Claims:
+    """The claims, and what a `full` answer says of each point, which is right as well."""
+    reading = read(full, wordings)
+    near = nearnesses(_compared_with(claims, wordings), reading)
+    said = (
+        Claim(point, "right", " ".join(reading.sentences[at].text for at in nearest[0].sentences))
+        for point, nearest in near.items()
+    )
+    return make_claims((*claims, *said), wordings)
 
 
 @lru_cache(maxsize=512)

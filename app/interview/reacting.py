@@ -16,6 +16,7 @@ from app.grading.questions.plan_doubts import doubt
 from app.grading.rubrics.comparing import IN_A_REPLY
 from app.grading.rubrics.grader import PointGrade, Rubric, Verdict, grade
 from app.grading.rubrics.likeness import NO_CLAIMS
+from app.grading.rubrics.reading import read as read_words
 from app.interview.at_levels import says
 from app.interview.board_doubts import board_doubt
 from app.interview.challenging import TAKEN_BACK, heard_reply, held_in
@@ -50,7 +51,8 @@ from app.interview.questions import (
     rubric_of,
 )
 from app.interview.repeats import repeated
-from app.interview.replying import says_nothing
+from app.interview.replying import is_short_stand, says_nothing, stands_by
+from app.interview.weighing import ASKED_FOR, weighed
 from app.reveal.words import sentences
 from app.units import scaled
 
@@ -235,12 +237,15 @@ def _to_words(
         | {point for each in challenges for point in contradicted_by(each, part)}  # asked about
     )
     opposed = {each.id for each in heard if each.verdict == "contradicted"}
-    point = next_point(part.question.rubric, said, asked, opposed)
+    near = {each.id: each.evidence for each in heard if each.verdict == "unsure"}
+    point = next_point(part.question.rubric, said, asked, opposed, near)
     if point is None:
         return None
     verdict = next(each for each in heard if each.id == point.id)
-    quote = verdict.evidence[0] if verdict.verdict == "contradicted" and verdict.evidence else ""
+    quote = " ".join(verdict.evidence) if verdict.verdict == "contradicted" else ""
     found = Reaction(probe_id(part, point), quote=quote, astray=not asked and all(map(_is_missed, heard)))
+    if point.id in near:
+        found = replace(found, picked=" ".join(near[point.id]), is_near=True)
     if part.own is not None:
         found = replace(found, remark=_instead(part, known, answers))
     return _gone_on(found, part, point, probes, known, answers, replies)
@@ -267,9 +272,9 @@ def _gone_on(
     asked_from = [each.reaction for each in probes if each.reaction]
     gone_from = [noted, *(words for each in asked_from for words in (each.picked, each.quote) if words)]
     ask = probe_question(point, Expressions(known))
-    words = picked_up(point, ask, answers[part.question.id], subject, gone_from, reaction.astray)
-    if words:
-        reaction = replace(reaction, picked=words)
+    if not noted and not reaction.is_near:  # one quote is enough
+        words = picked_up(point, ask, answers[part.question.id], subject, gone_from, reaction.astray)
+        reaction = replace(reaction, picked=words or "")
     noted = "" if repeats(noted, reaction.quote) else noted
     return replace(reaction, noted=noted, noted_as_said=bool(noted))
 
@@ -313,15 +318,19 @@ def _is_missed(grade: PointGrade) -> bool:
 
 
 def next_point(
-    points: Iterable[ProbedPoint], said: Iterable[str], asked: Iterable[str], opposed: Collection[str] = ()
+    points: Iterable[ProbedPoint],
+    said: Iterable[str],
+    asked: Iterable[str],
+    opposed: Collection[str] = (),
+    near: Collection[str] = (),
 ) -> ProbedPoint | None:
     """The heaviest point that was neither said nor asked for, the first of several, those first of which the opposite
-    was said; None once enough was asked."""
+    was said, and last those that something said was near; None once enough was asked."""
     said, asked = set(said), set(asked)
     if len(asked) >= MOST_PROBES:
         return None
     unsaid = [each for each in points if each.ask and each.weight >= PROBED_FROM and each.id not in said | asked]
-    return max(unsaid, key=lambda each: (each.id in opposed, each.weight), default=None)
+    return max(unsaid, key=lambda each: (each.id in opposed, each.id not in near, each.weight), default=None)
 
 
 def heard_in_replies(rubric: Rubric, probes: Sequence[Part], known: Values, answers: Answers) -> Mapping[str, Reply]:
@@ -342,7 +351,10 @@ def heard_in_replies(rubric: Rubric, probes: Sequence[Part], known: Values, answ
             }
         if probe.point is not None:
             ask = probe_question(probe.point, Expressions(known))
-            heard[probe.point.id] = replace(hear_reply(rubric, probe.point.id, ask, text), parts=(probe.id,))
+            reply = hear_reply(rubric, probe.point.id, ask, text)
+            if not reply.credit and probe.reaction and probe.reaction.quote and stands_by(text):
+                reply = Reply("contradicted", 0.0, (text,))
+            heard[probe.point.id] = replace(reply, parts=(probe.id,))
         own = probe.point.id if probe.point else ""  # what a reply says of what it was asked for comes before another's
         for point, reply in heard.items():
             if point not in found or (reply.credit, point == own) > (found[point].credit, False):
@@ -386,7 +398,12 @@ def hear_reply(rubric: Rubric, point: str, ask: str, text: str) -> Reply:
     not heard by itself is heard as the end of the question."""
     asked_for = tuple(each for each in rubric.points if each.id == point)
     rubric = replace(rubric, points=asked_for, bounds=IN_A_REPLY)
-    alone = grade(rubric, text).points[0]
+    reading = read_words(text, rubric.wordings)
+    (alone,) = grade(rubric, text).points
+    if not stands_by(text):  # what it stays with is not said in it
+        (alone,) = weighed((alone,), rubric, reading, ASKED_FOR)
+    if is_short_stand(text):
+        return Reply("missed", 0.0, ())
     if alone.credit or alone.verdict == "contradicted":
         return Reply(alone.verdict, alone.credit, alone.evidence)
     lead = ask.rstrip("?. ") + ": "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 SHORTEST_ANSWER = 5  # words
+SHORT = 10  # words of a reply that only holds on
 _KNOWS_NOT = re.compile(
     r"\b(?:do not|don't|cannot|can't|not) (?:really )?(?:know|say|sure|remember|recall)\b|\bno idea\b", re.IGNORECASE
 )
@@ -39,6 +40,11 @@ def is_an_answer(reply: str) -> bool:
 def says_nothing(reply: str) -> bool:
     """Whether a reply is that its author does not know, and no more."""
     return len(reply.split()) < SHORTEST_ANSWER and _KNOWS_NOT.search(_plain(reply)) is not None
+
+
+def is_short_stand(reply: str) -> bool:
+    """Whether a reply says little more than that its speaker holds on to what they said."""
+    return len(reply.split()) <= SHORT and stands_by(reply)
 
 
 def stands_by(reply: str) -> bool:

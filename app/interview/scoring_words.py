@@ -74,7 +74,8 @@ def heard_row(row: Row, part: Part, known: Values, sitting: ToGrade) -> Row:
         )
     )
     outcomes = {each.id: each.outcome for each in challenged}
-    pushed = tuple(_probed(probe, replies, outcomes, sitting) for probe in probes)
+    near = {each.id for each in points if each.heard == "unsure"}
+    pushed = tuple(_probed(probe, replies, outcomes, near, sitting) for probe in probes)
     row = replace(row, rubric=points, exemplar=exemplar, pushed=pushed, challenged=challenged)
     if not row.said:
         return replace(row, verdict=NO_ANSWER)
@@ -169,8 +170,11 @@ def _said_of_own_layout(part: Part, sitting: ToGrade) -> dict[str, Reply]:
     return found
 
 
-def _probed(probe: Part, replies: Mapping[str, Reply], outcomes: Mapping[str, str], sitting: ToGrade) -> Pushed:
-    """A probe or a challenge with what was heard in the reply to it."""
+def _probed(
+    probe: Part, replies: Mapping[str, Reply], outcomes: Mapping[str, str], near: Collection[str], sitting: ToGrade
+) -> Pushed:
+    """A probe or a challenge with what was heard in the reply to it: of a point that the answer came `near`, who says
+    something is not said to have said nothing of it."""
     if probe.challenge is not None:
         said = sitting.said(probe)
         verdict = outcomes.get(probe.challenge.id, NO_ANSWER) if said else NO_ANSWER
@@ -181,6 +185,8 @@ def _probed(probe: Part, replies: Mapping[str, Reply], outcomes: Mapping[str, st
         return Pushed(probe.id, sitting.asked(probe), said, NO_ANSWER, probe.point.id)
     is_in_it = probe.id in reply.parts  # else another reply says it
     heard: Verdict = reply.verdict if is_in_it else "missed"
+    if heard == "missed" and probe.point.id in near and is_an_answer(said):
+        heard = "unsure"
     evidence = tuple(each for each in reply.evidence if stands_in(said, each)) if is_in_it else ()
     return Pushed(probe.id, sitting.asked(probe), said, heard, probe.point.id, evidence)
 

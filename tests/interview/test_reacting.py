@@ -19,7 +19,7 @@ from app.grading.rubrics.grader import grade
 from app.interview import scorecards
 from app.interview.parts import Part, Reaction, known_to, parts_of
 from app.interview.probe_checks import probe_findings
-from app.interview.prompts import prompt
+from app.interview.prompts import SAY_IT_OUTRIGHT, prompt
 from app.interview.questions import configuration_of, options_of, right_answer, rubric_of
 from app.interview.reacting import MOST_PROBES, hear_reply, heard_in_replies, next_point
 from app.theory.mesh import AXES
@@ -236,7 +236,7 @@ def test_who_strays_is_brought_back_and_what_is_about_the_question_is_taken_up_i
 @pytest.mark.parametrize(
     ("reply", "noted"),
     [
-        ("Three times the weights, where DDP moves two.", "<q>Three times the weights</q>, good. You said "),
+        ("Three times the weights, where DDP moves two.", "“You said <q>Three times the weights</q>, good. How"),
         ("Four times the weights, I think.", "“You said "),
         ("More, I think.", "“You said "),
     ],
@@ -251,9 +251,26 @@ def test_the_second_question_goes_on_from_the_first_reply_and_other_words(
     sat.give(first, reply)
     asked = [str(prompt(each, sat.values, sat.own)) for each in (first, _probe(sat))]
     assert noted in asked[1]
-    told = [each.reaction.picked for each in (first, _probe(sat)) if each.reaction]
+    told = [each.reaction.picked or each.reaction.noted for each in (first, _probe(sat)) if each.reaction]
     assert all(words and f"You said <q>{words}</q>" in said for words, said in zip(told, asked, strict=True))
     assert told[0] != told[1]
+
+
+def test_what_may_have_been_said_in_other_words_is_asked_for_last_and_as_that(content: Catalogue) -> None:
+    sat = sit(content, "M9")
+    text = next(each for each in parts_of(sat.interview) if each.kind == "text")
+    near = "For the way back it walks from the last page to the first, and has to collect this page of the layer again."
+    sat.give(text, f"Its weights are freed after forward. {near} Three times the weights go out, where DDP moves two.")
+    probe = _probe(sat)
+    assert probe.id == "q3.probe.avoid", "that was not said at all"
+    sat.give(probe, "I do not know.")
+    row = sat.card().row("q3")
+    assert (row.pushed[0].verdict, row.pushed[0].evidence) == ("missed", ())
+    if probe.id in sat.reactions:
+        second = _probe(sat)
+        assert second.reaction is not None
+        assert second.reaction.is_near
+        assert f"You said: <q>{near}</q> {SAY_IT_OUTRIGHT}" in str(prompt(second, sat.values, sat.own))
 
 
 def test_a_reply_in_the_words_of_the_answer_is_not_quoted_twice(content: Catalogue) -> None:

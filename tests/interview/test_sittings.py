@@ -225,7 +225,7 @@ def test_words_are_heard_and_the_candidates_judgement_is_kept_beside(database: D
         closing.close(session, content, _again(session, sitting), NOW, "candidate")
         card = stored.scorecard_of(_again(session, sitting))
         heard = {point.id: point.heard for point in card.row("q3").rubric}
-        assert heard == {"freed": "met", "needed": "missed", "bytes": "met", "avoid": "unsure", "price": "missed"}
+        assert heard == {"freed": "met", "needed": "missed", "bytes": "met", "avoid": "missed", "price": "missed"}
         assert (card.reached, card.level) == (20.0, "no hire"), "5 of 10 weights of 40 points"
         closing.judge(session, content, _again(session, sitting), "q3", {"needed"}, NOW)
         judged = stored.scorecard_of(_again(session, sitting))

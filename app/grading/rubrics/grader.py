@@ -117,6 +117,7 @@ class Rubric:
     stance: Stance | None = None
     claims: Claims = NO_CLAIMS
     bounds: Bounds = IN_AN_ANSWER
+    near_claims: Claims = NO_CLAIMS
 
     @cached_property
     def numbers(self) -> tuple[Value, ...]:
@@ -166,7 +167,7 @@ def grade(rubric: Rubric, text: str, judged: Mapping[str, bool] | None = None) -
     }
     false = [*critical.values(), *(found.text for _, found in held)]
     compared = _believed(_compared(rubric, graded, reading), false, reading, rubric.claims)
-    points = tuple(_judged(each, judged or {}) for each in compared)
+    points = tuple(as_judged(each, judged or {}) for each in compared)
     critical |= {identity: found.text for each, found in held for identity in each.critical if identity not in critical}
     weights = {point.id: point.weight for point in rubric.points}
     total = sum(weights.values())
@@ -225,7 +226,7 @@ def _compared(rubric: Rubric, points: list[PointGrade], reading: Reading) -> lis
 def _revised(grade: PointGrade, point: Point, opinion: Opinion, reading: Reading) -> PointGrade:
     """A grade after what comparing says of it."""
     said = [reading.sentences[at] for at in opinion.sentences]
-    if opinion.verdict == "met" and grade.verdict != "met" and not _may_be_met(point, said):
+    if opinion.verdict == "met" and grade.verdict != "met" and not may_be_met(point, said):
         return grade
     is_against = opinion.verdict == "contradicted"
     evidence = grade.evidence if grade.verdict == "met" and not is_against else tuple(each.text for each in said)
@@ -269,7 +270,7 @@ def _taken(grade: PointGrade, is_wrong: bool, is_dropped: bool) -> PointGrade:
     return PointGrade(grade.id, "missed", 0.0, ()) if is_dropped else grade
 
 
-def _may_be_met(point: Point, said: Iterable[Sentence]) -> bool:
+def may_be_met(point: Point, said: Iterable[Sentence]) -> bool:
     """Whether words alone can show a point, or the numbers that it wants stand with them."""
     if point.is_bound:
         return False
@@ -284,7 +285,8 @@ def _rests_on(evidence: Iterable[str], reading: Reading) -> frozenset[int]:
     )
 
 
-def _judged(grade: PointGrade, judged: Mapping[str, bool]) -> PointGrade:
+def as_judged(grade: PointGrade, judged: Mapping[str, bool]) -> PointGrade:
+    """A grade after what a person decided of points that were unsure."""
     if grade.verdict != "unsure" or grade.id not in judged:
         return grade
     met = judged[grade.id]

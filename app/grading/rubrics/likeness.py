@@ -124,10 +124,10 @@ class Claims:
             for point, (right, half, wrong) in self._likenesses(words).items():
                 found[point].append(Likeness(index, 0, 0, right, half, wrong, count=2))
         for index, sentence in enumerate(reading.sentences):
-            if not _is_compared(sentence):
+            if not is_compared(sentence):
                 continue
             for start, end in _statements(sentence):
-                words = _features(sentence, start, end)
+                words = compared_words(sentence, start, end)
                 if len(words) < 2:
                     continue
                 dismisses = any(start <= at < end for at, _ in sentence.dismissals)
@@ -202,12 +202,12 @@ def make_claims(claims: Iterable[Claim], wordings: Wordings = NO_WORDINGS) -> Cl
 def _whole(reading: Reading) -> Mapping[str, float]:
     words: dict[str, float] = {}
     for sentence in reading.sentences:
-        for word, share in _features(sentence, 0, len(sentence.tokens)).items():
+        for word, share in compared_words(sentence, 0, len(sentence.tokens)).items():
             words[word] = max(share, words.get(word, 0.0))
     return words
 
 
-def _features(sentence: Sentence, start: int, end: int) -> dict[str, float]:
+def compared_words(sentence: Sentence, start: int, end: int) -> dict[str, float]:
     """What a stretch of a sentence is compared by: its words, pairs of them, what else they mean, and its numbers."""
     words: dict[str, float] = {}
     before, dismissed = "", _dismissed(sentence)
@@ -255,14 +255,14 @@ def _digits(text: str) -> str:
         return plain
 
 
-def _is_compared(sentence: Sentence) -> bool:
+def is_compared(sentence: Sentence) -> bool:
     return not sentence.is_list and sentence.tokens[-1].stem != "not"  # "the bytes do not": what, stands elsewhere
 
 
 def _told_in_two(reading: Reading) -> Iterator[tuple[int, dict[str, float]]]:
     """Each two short sentences that follow each other, as one: who speaks plainly says a thing in two."""
     words = [
-        _features(each, 0, len(each.tokens)) if len(each.tokens) <= SHORT and _is_compared(each) else {}
+        compared_words(each, 0, len(each.tokens)) if len(each.tokens) <= SHORT and is_compared(each) else {}
         for each in reading.sentences
     ]
     for index, (one, two) in enumerate(itertools.pairwise(words)):

@@ -1,0 +1,84 @@
+"""What becomes of a point when the statement of an answer that comes nearest to it is weighed. Pure.
+
+The grader's evidence is words that somebody thought of; who says the same in others is not heard by it, and who denies
+it in the same words is. So the nearest statement decides where evidence does not: it is for the point, against it, or
+only about it. What is about it and on neither side is never met and never missed: it is unsure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from app.grading.rubrics.grader import Point, PointGrade, Rubric, may_be_met
+from app.grading.rubrics.nearness import Nearness, nearnesses
+from app.grading.rubrics.reading import Reading, Sentence
+
+ABOUT = 0.1  # the share from which a statement is about a point
+ASKED_FOR = 0.15  # … of a reply: it is short, and what is short is near to anything
+OWN = 0.85  # of how near it is to another point, for it to be near this one and no more
+# How much it must lean for a point to be met without evidence, to be contradicted, and for evidence not to be believed.
+FOR, AGAINST, DENIES = 0.08, -0.03, -0.1
+LEAST_WORDS = 5  # of a statement that decides
+# Who gets the other points right is believed more, who gets them wrong less: by so much for all, and from where on.
+BELIEF, USUALLY_WRONG = 0.1, 0.4
+
+
+def weighed(
+    points: Sequence[PointGrade], rubric: Rubric, reading: Reading, about: float = ABOUT
+) -> tuple[PointGrade, ...]:
+    """The points as they were heard in `reading`, after the statement that comes nearest to each was weighed."""
+    weighing = _Weighing(
+        {each.id: each for each in rubric.points}, nearnesses(rubric.near_claims, reading), reading.sentences, about
+    )
+    at_first = {each.id: weighing.of(each) for each in points}
+    return tuple(weighing.of(each, _belief(at_first, each.id)) for each in points)
+
+
+def _belief(heard: Mapping[str, PointGrade], point: str) -> float:
+    """How much more, or less, a statement about `point` is believed for what is heard of the others."""
+    verdicts = [each.verdict for each in heard.values() if each.id != point]
+    wrong, right = verdicts.count("contradicted"), verdicts.count("met")
+    return BELIEF * (USUALLY_WRONG - (wrong + 0.5) / (wrong + right + 1.0))
+
+
+@dataclass(frozen=True)
+class _Weighing:
+    """What points are weighed by: how `near` which of `sentences` come to each."""
+
+    points: Mapping[str, Point]
+    near: Mapping[str, Sequence[Nearness]]
+    sentences: Sequence[Sentence]
+    about: float
+
+    def of(self, heard: PointGrade, belief: float = 0.0) -> PointGrade:
+        """A point as it was heard, after its nearest statement was weighed."""
+        near = self.near.get(heard.id)
+        if not near:
+            return heard
+        if heard.credit:
+            is_denied = near[0].lean + belief < DENIES and self._rests_on(heard, near) + belief < DENIES
+            return replace(heard, verdict="unsure", credit=0.0) if is_denied else heard
+        if heard.verdict == "contradicted" and near[0].lean + belief <= 0:
+            return heard
+        return self._without_evidence(heard, near[0], belief)
+
+    def _rests_on(self, heard: PointGrade, near: Sequence[Nearness]) -> float:
+        """How much the evidence of a point leans where it is nearest to it."""
+        for each in near:
+            if all(any(self.sentences[at].text in words for words in heard.evidence) for at in each.sentences):
+                return each.lean
+        return near[0].lean
+
+    def _without_evidence(self, heard: PointGrade, nearest: Nearness, belief: float) -> PointGrade:
+        lean, said = nearest.lean + belief, [self.sentences[at] for at in nearest.sentences]
+        words, unheard = tuple(each.text for each in said), PointGrade(heard.id, "missed", 0.0, ())
+        if nearest.share <= self.about:
+            return replace(heard, verdict="unsure") if heard.verdict == "contradicted" else unheard
+        is_told = sum(len(each.text.split()) for each in said) >= LEAST_WORDS
+        if lean > FOR and is_told and may_be_met(self.points[heard.id], said):
+            return PointGrade(heard.id, "met", 1.0, words)
+        if lean < AGAINST:
+            denies = is_told and not any(each.refutes for each in said)
+            return PointGrade(heard.id, "contradicted", 0.0, words) if denies else unheard
+        return PointGrade(heard.id, "unsure", 0.0, words) if nearest.of_most > OWN else unheard
