@@ -22,7 +22,10 @@ LEAST_SHARED = 3  # words that a sentence has in common with a point that it may
 
 _SHOWN_FIRST: tuple[Kind, ...] = ("no", "ok", "un")  # which shows where two overlap
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
-_QUANTITY = re.compile(r"(?<![\w.])(\d[\d,]*(?:\.\d+)?)(?:\s(%|[kMGT]?B(?:/s)?|[mµ]?s)(?!\w))?")
+# Not a number in a formula, "2(n − 1)/n", "2/9" or "2S": nobody has to say those by themselves.
+_QUANTITY = re.compile(
+    r"(?<![\w./])(?<![−+]\s)(\d[\d,]*(?:\.\d+)?)(?![\d.]*[/(A-Za-z])(?:\s(%|[kMGT]?B(?:/s)?|[mµ]?s)(?!\w))?"
+)
 _SENTENCE = re.compile(r"[^.!?;\n]*(?:[.](?=\S)[^.!?;\n]*)*(?:[.!?;]|$)")
 
 

@@ -87,6 +87,9 @@ def test_spellings_of_one_word_are_read_as_one(british: str, american: str) -> N
     [
         ("R04", "latency", "The latency of a ring is negligible and does not grow, whatever the number of ranks."),
         ("R04", "tree", "A tree is taken for large messages."),
+        ("R04", "tree", "As a tree it would send less data."),
+        ("R04", "stragglers", "A ring averages fast links and slow ones."),
+        ("R04", "stragglers", "A straggler only delays its neighbour."),
         ("R06", "batch-per-gpu", "The batch plays no role."),
         ("IQ3", "heads", "The tensor degree can be any number."),
         ("IQ3", "sequence-parallel", "Sequence parallelism halves the traffic."),

@@ -56,6 +56,8 @@ def test_half_a_point_says_what_does_not_stand_in_the_answer_and_claims_nothing_
     assert why_less("met", 0.5, point, "The total alone.", answer) == "Half of it: 208 GB does not stand in your words."
     assert why_less("met", 0.5, "16 bytes", "The total alone.", answer).endswith("half is for: the total alone.")
     assert why_less("met", 0.5, "16 bytes", "ZeRO alone.", answer).endswith("half is for: ZeRO alone.")
+    share = "The share is (2/9)(t − 1)F/B, which tends to 2S: 9.874 % here."
+    assert why_less("met", 0.5, share, None, answer) == "Half of it: 9.874 % does not stand in your words."
     assert why_less("met", 1, point, None, answer) == ""
 
 
