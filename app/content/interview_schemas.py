@@ -116,14 +116,14 @@ class ProbedPoint(RubricPointFile):
     """A point of an answer in words. `ask` is what the interviewer asks who did not say it; the heavy ones have one.
 
     `topic` is what it is about in a few words, as a sentence names it (“recovery from failures”); `criterion` is what
-    a debrief counts it for; `shown_by` is how an answer shows it beside its evidence: by going through an order, or by
-    asking for something.
+    a debrief counts it for; `shown_by` is how an answer shows it beside its evidence: by going through an order, by
+    asking for something, or in figures.
     """
 
     topic: Phrase
     ask: Text | None = None
     criterion: Criterion = "correctness"
-    shown_by: Literal["order", "asking"] | None = None
+    shown_by: Literal["order", "asking", "figures"] | None = None
 
     @model_validator(mode="after")
     def _is_asked_for(self) -> ProbedPoint:

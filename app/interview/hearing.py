@@ -37,8 +37,6 @@ _TELLS = re.compile(
     r"\b(?:claims?|says?|said|thinks?|believes?|wrong|myth|false|not true|would be|as if|suppose|unless)\b",
     re.IGNORECASE,
 )
-_WANTS_A_NUMBER = re.compile(r"\b(?:in numbers|(?:with|as) a number)\b")
-# A reply that says that it was said before.
 LEAST_STEPS = 3  # that are gone through, for an order
 # A step of what somebody goes through, at its beginning; and words about an order anywhere.
 _STEP = re.compile(
@@ -55,6 +53,7 @@ _ASKS = re.compile(
     r"\?|\b(?:I(?:'d| would| will)? ask|need to know|want to know|like to (?:know|hear)|tell me|give me|my question)\b",
     re.IGNORECASE,
 )
+# A reply that says that it was said before.
 _AS_SAID = re.compile(
     r"\b(?:as I (?:said|mentioned)|(?:I )?(?:already )?said (?:it|that|this|so) (?:already|before)|I already said)\b",
     re.IGNORECASE,
@@ -69,7 +68,8 @@ def hear(
     texts = {each.id: each.text for each in points}
     graded = {each.id: each for each in rubric.points}
     quoted = [_quoted(each, graded[each.id], rubric, answer, texts.get(each.id, "")) for each in plain.points]
-    return replace(plain, points=tuple(_in_figures(each, texts.get(each.id, "")) for each in quoted))
+    shown_by = {each.id: each.shown_by for each in points}
+    return replace(plain, points=tuple(_in_figures(each, shown_by.get(each.id)) for each in quoted))
 
 
 def hear_quickly(
@@ -119,11 +119,12 @@ def _pieces(sentence: str) -> list[str]:
     return [each if each[-1] in ".!?" else f"{each}." for each in found]
 
 
-def _in_figures(heard: PointGrade, text: str) -> PointGrade:
+def _in_figures(heard: PointGrade, shown_by: str | None) -> PointGrade:
     """A point that wants a number is said in half where its words have none."""
-    if heard.credit < 1 or not _WANTS_A_NUMBER.search(text):
+    if heard.credit < 1 or shown_by != "figures":
         return heard
-    has_one = any(each.numbers for words in heard.evidence for each in read(words).sentences)
+    numbers = (number for words in heard.evidence for each in read(words).sentences for number in each.numbers)
+    has_one = any(number.has_unit or number.texts[-1] != "1" for number in numbers)  # "there was one" is no figure
     return heard if has_one else replace(heard, credit=0.5)
 
 

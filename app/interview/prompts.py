@@ -27,7 +27,7 @@ LAYOUT_DOUBTS: Mapping[str, str] = {
     "crossing": "Which of your groups waits inside every layer, and over which link?",
     "bubble": "How many micro-batches has one pipeline to fill its stages with?",
     "communication": "What has to cross the network in it, how often, and what hides it?",
-    "slower": "What do the GPUs do less well in it, and why is it split that far?",
+    "slower": "What keeps its GPUs from computing faster, and which of your numbers does that?",
 }
 
 # The same, of who has just worked a number about it out, `{said}`; by what is wrong, that number's id in content.

@@ -95,6 +95,7 @@ def test_a_point_that_wants_a_number_is_said_in_half_without_one() -> None:
         id="run",
         topic="the run",
         text="Says what run it was, in numbers.",
+        shown_by="figures",
         weight=2,
         ask="Which?",
         met=("train & gpu",),
@@ -102,6 +103,11 @@ def test_a_point_that_wants_a_number_is_said_in_half_without_one() -> None:
     rubric = Rubric(make_points("rubric", (point,), {}, {}), ())
     credits = [
         hear(rubric, (point,), said).points[0].credit
-        for said in ("We trained it on many GPUs.", "We trained it on 128 GPUs.", "We trained it on sixty-four GPUs.")
+        for said in (
+            "We trained it on many GPUs.",
+            "We trained one of them on many GPUs.",
+            "We trained it on 128 GPUs.",
+            "We trained it on sixty-four GPUs.",
+        )
     ]
-    assert credits == [0.5, 1.0, 1.0]
+    assert credits == [0.5, 0.5, 1.0, 1.0]
