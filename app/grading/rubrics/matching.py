@@ -114,7 +114,7 @@ def place(groups: tuple[Group, ...], sentence: Sentence, reach: int = REACH) -> 
     """Where every group stands in the sentence, all of them within reach of each other."""
     found: list[list[Span]] = []
     for group in groups:
-        spans = [span for atom in group for span in _spans(atom, sentence)][:MOST_SPANS]
+        spans = [span for atom in group if _may_stand(atom, sentence) for span in _spans(atom, sentence)][:MOST_SPANS]
         if not spans:
             return None
         found.append(spans)
@@ -176,6 +176,14 @@ def _names(rivals: frozenset[str], sentence: Sentence, span: Span) -> bool:
 
 def _any(group: Group, sentence: Sentence) -> bool:
     return any(True for atom in group for _ in _spans(atom, sentence))
+
+
+def _may_stand(atom: Atom, sentence: Sentence) -> bool:
+    """Whether the first word of a wording stands in the sentence at all: of most it does not, and to ask is quick."""
+    if not isinstance(atom, Words):
+        return True
+    first = atom.stems[0]
+    return first in sentence.where if isinstance(first, str) else not first.isdisjoint(sentence.where)
 
 
 def _spans(atom: Atom, sentence: Sentence, denied_too: bool = False) -> Iterator[Span]:
