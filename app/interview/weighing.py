@@ -20,6 +20,7 @@ ASKED_FOR = 0.15  # … of a reply: it is short, and what is short is near to an
 OWN = 0.85  # of how near it is to another point, for it to be near this one and no more
 # How much it must lean for a point to be met without evidence, to be contradicted, and for evidence not to be believed.
 FOR, AGAINST, DENIES = 0.08, -0.03, -0.1
+BY_ITSELF = -0.02  # … and how much of that for it to be contradicted must be its own, whatever the others are like
 LEAST_WORDS = 5  # of a statement that decides
 # Who gets the other points right is believed more, who gets them wrong less: by so much for all, and from where on.
 BELIEF, USUALLY_WRONG = 0.1, 0.4
@@ -81,6 +82,8 @@ class _Weighing:
         if lean > FOR and is_told and says_it and may_be_met(self.points[heard.id], said):
             return PointGrade(heard.id, "met", 1.0, words)
         if lean < AGAINST:
+            if nearest.lean > BY_ITSELF:
+                return PointGrade(heard.id, "unsure", 0.0, words)
             denies = is_told and not any(each.refutes for each in said)
             return PointGrade(heard.id, "contradicted", 0.0, words) if denies else unheard
         return PointGrade(heard.id, "unsure", 0.0, words) if nearest.of_most > OWN else unheard

@@ -58,3 +58,9 @@ def test_it_may_take_two_sentences_and_the_nearest_is_told() -> None:
     assert list(nearest.sentences)[-1] == 2
     assert nearest.lean > 0
     assert nearnesses(make_claims(()), read(said)) == {}
+
+
+def test_what_hardly_leans_is_not_called_the_opposite_for_what_the_rest_is_like() -> None:
+    said = "In which order buckets are launched plays no role."
+    hardly = "After forward the weights of the layer stay or are dropped on the card."
+    assert _verdicts(f"{said} {hardly}") == {"freed": ("unsure", 0.0), "order": ("contradicted", 0.0)}
