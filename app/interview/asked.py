@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from app.content.interview_schemas import Interview
-from app.interview.challenging import LEFT_OPEN, SAID_AGAIN, STILL_WRONG, STOOD_BY, TAKEN_BACK
+from app.interview.challenging import LEFT_OPEN, SAID_AGAIN, STILL_WRONG, STOOD_BY, TAKEN_BACK, WITHDRAWN
 from app.interview.falsehoods import quoted
 from app.interview.parts import Part, Reactions, parts_of
 from app.interview.replying import stands_by, takes_back
@@ -106,6 +106,7 @@ _REPLIES = {
     "contradicted": ("Heard as the opposite", "contra"),
     "unsure": ("Near it, not heard outright", "unsure"),
     TAKEN_BACK: ("Taken back", "met"),
+    WITHDRAWN: ("Taken back, without what is so", "unsure"),
     SAID_AGAIN: ("Said again", "contra"),
     STOOD_BY: ("Stood by", "contra"),
     STILL_WRONG: ("Something else that is wrong", "contra"),
@@ -114,6 +115,7 @@ _REPLIES = {
 }
 
 
+KEPT = "Kept when asked"  # what is heard as the opposite of a point
 # How a point is called, by what was heard of it.
 _HEARD = {"met": "Met", "missed": "Not heard", "contradicted": "Heard as the opposite", "unsure": "Near it"}
 
@@ -121,6 +123,8 @@ _HEARD = {"met": "Met", "missed": "Not heard", "contradicted": "Heard as the opp
 def _exchange(row: Row, pushed: Pushed, first: int) -> Exchange:
     """What was asked and replied; the notes of a reply go on from those of the answer, with number `first`."""
     verdict, css = _REPLIES.get(pushed.verdict, (pushed.verdict.capitalize(), "missed"))
+    if any(point.id == pushed.point for point, _ in row.kept):
+        verdict = KEPT
     if pushed.point and pushed.verdict in ("missed", "contradicted"):
         verdict = "Stood by" if stands_by(pushed.said) else "Taken back" if takes_back(pushed.said) else verdict
     if pushed.verdict == "wrong" and not has_stayed(row, pushed):
@@ -159,6 +163,8 @@ def _finding(row: Row, point: JudgedPoint) -> Finding:
         in_full = "You were near it before, so it counts in full."
         word, css, why = "Heard when asked", "met", in_full if point.pushed == 1 else "It counts half."
         kind = "no" if point.heard == "contradicted" else None  # what was wrong at first stays marked
+    elif any(each is point for each, _ in row.kept):
+        word = KEPT
     elif point.differs:
         own = "you said it" if point.met else "you did not say it"
         why = f"{why} By your own judgement {own}; that is kept and does not count.".strip()

@@ -12,11 +12,11 @@ from app.grading.rubrics.lexicon import SUBJECTS
 from app.grading.rubrics.reading import read
 from app.grading.rubrics.wordings import Wordings
 from app.interview.parts import Part, Values, contradicted_by, unlinked
-from app.interview.replying import stands_by
+from app.interview.replying import stands_by, takes_back
 from app.reveal.words import sentences
 
 TAKEN_BACK, SAID_AGAIN, STOOD_BY = "taken back", "said again", "stood by"
-STILL_WRONG, LEFT_OPEN = "still wrong", "left open"
+STILL_WRONG, LEFT_OPEN, WITHDRAWN = "still wrong", "left open", "withdrawn"
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ def held_in(part: Part, text: str, known: Values) -> list[Held]:
 
 
 def heard_reply(challenge: Challenge, said: str, reply: str, part: Part, known: Values) -> str:
-    """What a reply does with what was `said` and false: takes it back, says it again or that it stands by it, says
-    something else that is false, or nothing of it that could be heard.
+    """What a reply does with what was `said` and false: takes it back, takes it back without what is so, says it again
+    or that it stands by it, says something else that is false, or nothing of it that could be heard.
 
     It speaks of what it was asked about unless it names something else: what it says of that takes back only where
     what is right is about that as well.
@@ -59,7 +59,9 @@ def heard_reply(challenge: Challenge, said: str, reply: str, part: Part, known: 
     )
     if is_back:
         return TAKEN_BACK
-    return STOOD_BY if stands_by(reply) else LEFT_OPEN
+    if stands_by(reply):
+        return STOOD_BY
+    return WITHDRAWN if takes_back(reply) else LEFT_OPEN
 
 
 def _subjects(text: str, wordings: Wordings) -> frozenset[str]:

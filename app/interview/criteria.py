@@ -119,9 +119,18 @@ def _shares(row: Row) -> Iterator[tuple[str, _Share]]:
         yield "correctness", _Share(0.0, row.points)
     for false in row.challenged:
         if not false.is_taken_back:
-            # what stands against a point has cost it; what does not, takes off as much as one of them
-            worth = 0.0 if false.contradicts or not row.rubric else row.points / len(row.rubric)
-            yield "correctness", _Share(-worth, 0.0, _words_quote(false.quote, "no"), is_false=True)
+            yield "correctness", _taken_off(row, false.contradicts, _words_quote(false.quote, "no"))
+    for point, _ in row.kept:
+        if row.false_words.isdisjoint(point.evidence) and point.evidence:
+            yield "correctness", _taken_off(row, (point.id,), _words_quote(point.evidence[0], "un"))
+
+
+def _taken_off(row: Row, against: Collection[str], quote: Quote) -> _Share:
+    """What something false takes off correctness: as much as a point of its answer is worth, where it has not cost one
+    there."""
+    has_cost = any(point.id in against and point.criterion == "correctness" for point in row.rubric)
+    worth = 0.0 if has_cost or not row.rubric else row.points / len(row.rubric)
+    return _Share(-worth, 0.0, quote, is_false=True)
 
 
 def _number_quote(row: Row) -> Quote | None:

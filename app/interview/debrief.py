@@ -13,6 +13,7 @@ from app.interview.asked import Asked, questions_asked
 from app.interview.closing import ANSWERED, ENDED
 from app.interview.criteria import Criterion, criteria
 from app.interview.fixes import Fix, fixes
+from app.interview.lessons import LEAST_LOST
 from app.interview.letter import Pace, letter
 from app.interview.models import Sitting, SittingAnswer
 from app.interview.pace import minutes_by_question, paced
@@ -46,8 +47,8 @@ class Debrief:
 
     @property
     def most_to_gain(self) -> Fix | None:
-        """The first of the fixes that is sure to be one."""
-        return next((each for each in self.fixes if each.is_sure), None)
+        """The first of the fixes that is sure to be one and has cost points."""
+        return next((each for each in self.fixes if each.is_sure and each.points >= LEAST_LOST), None)
 
     @property
     def answered(self) -> tuple[Asked, ...]:
@@ -85,7 +86,7 @@ def debrief(
         rated,
         max((max(float(each.budget_minutes), each.used_minutes or 0.0) for each in questions), default=0.0),
         tuple(to_do),
-        letter(card, rated, _topics(content, interview), _pace(sitting)) if card.level else (),
+        letter(card, rated, topics_of(content, interview, card), _pace(sitting)) if card.level else (),
         following,
         following.least * card.points - card.reached if following else 0.0,
         verdict_in_words(card) if card.level else "",
@@ -93,12 +94,17 @@ def debrief(
     )
 
 
-def _topics(content: Catalogue, interview: Interview) -> dict[str, str]:
-    """What each question is about, as a sentence names it: the first of its concepts."""
-    first = {
-        each.id: next((name for name in concepts_of(each) if name != STRUCTURE), "") for each in interview.questions
+def topics_of(content: Catalogue, interview: Interview, card: Scorecard) -> dict[str, str]:
+    """What each question is about, as a sentence names it: the first of its concepts; nothing where something false was
+    said about that and not put right, in whatever question."""
+    concepts = {each.id: concepts_of(each) for each in interview.questions}
+    doubtful = {name for row in card.rows if row.is_doubtful for name in concepts.get(row.question, ())}
+    first = {question: next((name for name in names if name != STRUCTURE), "") for question, names in concepts.items()}
+    return {
+        question: content.concepts[name].title
+        for question, name in first.items()
+        if name in content.concepts and name not in doubtful
     }
-    return {question: content.concepts[name].title for question, name in first.items() if name in content.concepts}
 
 
 def _pace(sitting: Sitting) -> Pace:

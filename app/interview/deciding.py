@@ -53,6 +53,12 @@ def _lacking(rows: Sequence[Row], rated: Sequence[Criterion]) -> Iterator[str]:
         yield f"{listed(weak)} are at lean no hire or below"
     if not any(_is_own_number(row) for row in rows):
         yield "no number was worked out without help"
+    held = dict.fromkeys(each.topic for row in rows for each in row.challenged if each.is_held_on)
+    kept = dict.fromkeys(point.topic for row in rows for point, _ in row.kept if point.topic)
+    if held:
+        yield f"what was said of {listed(list(held))} is false, and was kept when asked"
+    elif kept:
+        yield f"of {listed(list(kept))} the opposite of what is so was heard, and kept when asked"
     failed = sum(row.kind == "coding" and row.is_evidence and row.verdict != "right" for row in rows)
     if failed:
         yield f"{counted(failed, 'program')} {'does' if failed == 1 else 'do'} not pass"

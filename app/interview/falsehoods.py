@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from app.interview.challenging import LEFT_OPEN, SAID_AGAIN, STILL_WRONG, STOOD_BY, TAKEN_BACK
+from app.interview.challenging import LEFT_OPEN, SAID_AGAIN, STILL_WRONG, STOOD_BY, TAKEN_BACK, WITHDRAWN
 from app.interview.replying import is_an_answer, stands_by, takes_back
 from app.interview.rows import NO_ANSWER, Challenged, Pushed, Row
 from app.reveal.words import sentences
@@ -15,6 +15,7 @@ from app.reveal.words import sentences
 LONGEST_QUOTE = 40  # words
 SHORTEST_QUOTE = 6  # below which words say little without their answer
 LONGEST_REPLY = 25  # words of a reply that are quoted
+MOST_KEPT = 2  # of what was heard as the opposite of a point and kept, that is quoted
 MOST_FALSE = 3  # of what was said that is false, that is quoted
 _AROUND = "“”\"' "
 
@@ -34,12 +35,27 @@ def _when_asked(false: Challenged) -> str:
         return ", and said it again when I asked"
     if false.outcome == TAKEN_BACK:
         return ", and took it back when I asked"
+    if false.outcome == WITHDRAWN:
+        return ", and took it back when I asked, without saying what is so"
     if false.outcome == NO_ANSWER:
         return "; they gave no reply when I asked"
     if false.outcome in (STOOD_BY, LEFT_OPEN, STILL_WRONG) and false.reply:
         also = ", which is wrong as well" if false.outcome == STILL_WRONG else ""
         return f"; asked about it, they answered {quoted(beginning(false.reply))}{also}"
     return ""
+
+
+def kept_when_asked(asked: Sequence[Row]) -> Iterator[str]:
+    """What was heard as the opposite of a point and kept when it was asked about, in its own words."""
+    kept = [(row, point, reply) for row in asked for point, reply in row.kept if point.evidence]
+    told = [
+        each for each in kept if is_quotable(each[1].evidence[0]) and each[1].evidence[0] not in each[0].false_words
+    ]
+    told.sort(key=lambda each: -each[1].weight)
+    for row, point, reply in told[:MOST_KEPT]:
+        said, then = quoted(point.evidence[0]), quoted(beginning(reply), ends=True)
+        heard = "the opposite of what is so as I heard it"
+        yield f"In “{row.title}” they said {said}, {heard}, and kept to it when I asked: {then}"
 
 
 def to_go_back_to(asked: Sequence[Row]) -> Iterator[str]:

@@ -10,7 +10,7 @@ from app.content.catalogue import Catalogue
 from app.content.composed import concepts_of
 from app.content.interview_schemas import Interview, Question
 from app.grading.hints import share_left
-from app.interview.challenging import SAID_AGAIN, STOOD_BY
+from app.interview.challenging import SAID_AGAIN, STOOD_BY, TAKEN_BACK, WITHDRAWN
 from app.interview.falsehoods import quoted
 from app.interview.lessons import LEAST_LOST, Lesson, lessons
 from app.interview.rows import NO_ANSWER, JudgedPoint, Row
@@ -18,6 +18,7 @@ from app.interview.scorecards import Scorecard
 from app.words import capital, listed, lowered, number_in_words
 
 MOST_FIXES = 3
+KEPT_IS = "That was heard as the opposite of this:"
 MOST_TOPICS = 2  # that a title names
 LONGEST_TITLE = 9  # words, of two topics
 
@@ -84,12 +85,13 @@ def _to_unlearn(content: Catalogue, row: Row) -> Iterator[Fix]:
     """What was said that is false and was not taken back."""
     weights = sum(point.weight for point in row.rubric) or 1.0
     for each in row.challenged:
-        if each.is_taken_back:
+        if each.outcome == TAKEN_BACK:
             continue
         against = [point for point in row.rubric if point.id in each.contradicts]
         lost = row.points * sum(point.weight * (1 - point.counts) for point in against) / weights
         again = " and said it again when you were asked" if each.outcome == SAID_AGAIN else ""
         again = " and stood by it when you were asked" if each.outcome == STOOD_BY else again
+        again = ", and took it back without what is so" if each.outcome == WITHDRAWN else again
         says = f"In “{row.title}” you said {quoted(each.quote)}{again}. {each.so}"
         links = (*_to_read(content, None, each.cure, practise=True), Link(f"#part-{row.id}", "See it below"))
         yield Fix(each.learn, says, lost, links, lost, is_false=True)
@@ -99,8 +101,16 @@ def _words_to_say(row: Row, read: tuple[Link, ...]) -> Iterator[Fix]:
     """What was not heard in full in a text answer, together: it is one thing to read. Named are the points that nothing
     said is near; the others may have been said, and are to be held beside a full answer. What was near, and is for the
     candidate to judge, is none of them."""
-    told = {point for each in row.challenged if not each.is_taken_back for point in each.contradicts}
+    told = {point for each in row.challenged if each.outcome != TAKEN_BACK for point in each.contradicts}
     weights = sum(point.weight for point in row.rubric)
+    for point, _ in row.kept:
+        if point.id not in told and point.evidence and point.topic:
+            told.add(point.id)
+            lost = row.points * point.weight / weights
+            said = f"In “{row.title}” you said {quoted(point.evidence[0])} and kept to it when you were asked."
+            says = f"{said} {KEPT_IS} {point.point}"
+            full = Link(f"#part-{row.id}", "See it below")
+            yield Fix(f"Correct your view of {point.topic}", says, lost, (*read, full), lost, is_false=True)
     lacking = [each for each in row.rubric if each.counts < 1 and each.id not in told and not each.is_open]
     if not lacking:
         return

@@ -21,6 +21,7 @@ from app.interview.falsehoods import (
     false_words,
     held_and_taken_back,
     is_a_sentence,
+    kept_when_asked,
     quoted,
     to_go_back_to,
 )
@@ -31,6 +32,7 @@ from app.interview.scorecards import Scorecard
 from app.words import capital, listed, lowered, number_in_words, often
 
 FIRM = 0.8  # of a topic's points, or of an answer in words, reached without help
+LEAST_FIRM = 2  # answers on a topic, for it to be firm
 MOST_TOPICS = 3  # that a sentence names
 MOST_WRONG = 3  # of what was done wrong that a sentence names
 _YOU = re.compile(r"\byour?\b")
@@ -162,7 +164,7 @@ def _firm(rows: Sequence[Row], topics: Mapping[str, str]) -> list[str]:
     firm = []
     for about, group in groupby(by_topic, key=lambda each: each[0]):
         of_it = [row for _, row in group]
-        if about and unaided_share(of_it) >= FIRM:
+        if about and len(of_it) >= LEAST_FIRM and unaided_share(of_it) >= FIRM:
             firm.append((sum(row.points for row in of_it), lowered(about)))
     return [about for _, about in sorted(firm, key=lambda each: -each[0])[:MOST_TOPICS]]
 
@@ -213,8 +215,9 @@ def _programs(asked: Sequence[Row]) -> Iterator[str]:
 
 
 def _said_wrongly(card: Scorecard, asked: Sequence[Row]) -> Iterator[str]:
-    """What was said that is false; where nothing is known to be, of no hire, what may be meant otherwise."""
-    false = list(false_words(asked))
+    """What was said that is false, and what was kept that was heard as the opposite of a point; where there is neither,
+    of no hire, what may be meant otherwise."""
+    false = [*false_words(asked), *kept_when_asked(asked)]
     yield from false
     if not false and not levels.is_at_least(card.level or "no hire", "hire"):
         yield from to_go_back_to(asked)
@@ -281,7 +284,9 @@ def _outlook(
     if card.level and levels.is_at_least(card.level, "hire"):
         weak = weakest.title.lower() if weakest and weakest.level != "strong hire" else ""
         hardly = f"{listed(unrated)}, for which hardly anything was asked here" if unrated else ""
-        look = " and at ".join(filter(None, (weak, hardly)))
+        kept = (each.topic for each in _to_return_to(asked)[:MOST_TOPICS])
+        look = listed(list(filter(None, (*kept, weak))), "and at")
+        look = " and at ".join(filter(None, (look, hardly)))
         yield f"I would take them on; the next round should look at {look}." if look else "I would take them on."
         return
     false = [each.learn for row in asked for each in row.challenged if each.is_held_on]
@@ -293,6 +298,12 @@ def _outlook(
         yield f"I would see them again once they have learnt {both.join(learn)}."
     else:
         yield "I would not go on."
+
+
+def _to_return_to(asked: Sequence[Row]) -> list[JudgedPoint]:
+    """The points whose opposite was kept, the heaviest first."""
+    kept = {point.id for row in asked for point, _ in row.kept}
+    return _by_weight(asked, lambda point: point.id in kept and point.heard == "contradicted" and not point.counts)
 
 
 def _as_learnt(learn: str) -> str:

@@ -11,7 +11,8 @@ from app.interview.at_levels import without
 from app.interview.parts import Part, Values
 from app.interview.prompts import probe_question
 from app.interview.questions import rubric_of
-from app.interview.reacting import hear_reply, next_point
+from app.interview.reacting import next_point
+from app.interview.replies import hear_reply
 
 # What says nothing, whatever was asked.
 EMPTY_REPLIES = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import takewhile
 
 from app.content.interview_schemas import PROBED_FROM, OwnLayout, ProbedPoint
@@ -13,13 +13,9 @@ from app.content.live import ExpressionError, Expressions
 from app.grading.numbers import within
 from app.grading.questions import NumberQuestion
 from app.grading.questions.plan_doubts import doubt
-from app.grading.rubrics.comparing import IN_A_REPLY
-from app.grading.rubrics.grader import PointGrade, Rubric, Verdict, grade
-from app.grading.rubrics.likeness import NO_CLAIMS
-from app.grading.rubrics.reading import read as read_words
-from app.interview.at_levels import says
+from app.grading.rubrics.grader import PointGrade
 from app.interview.board_doubts import board_doubt
-from app.interview.challenging import TAKEN_BACK, heard_reply, held_in
+from app.interview.challenging import held_in
 from app.interview.going_back import goes_by_first, replaced, said_again
 from app.interview.hearing import hear_quickly
 from app.interview.parts import (
@@ -51,25 +47,12 @@ from app.interview.questions import (
     rubric_of,
 )
 from app.interview.repeats import repeated
-from app.interview.replying import is_short_stand, says_nothing, stands_by
-from app.interview.weighing import ASKED_FOR, weighed
-from app.reveal.words import sentences
+from app.interview.replies import Reply, denied_in, heard_in_replies, is_taken_back
 from app.units import scaled
 
 SPOKEN_TOLERANCE = 0.05  # relative, of a number that somebody says in a sentence
 _WITH_UNIT = re.compile(r"\d[\d,]*(?:\.\d+)? ?(?:[A-Za-zµ]+(?:/s)?|%)")
 MOST_PROBES = 2  # of one answer, as a person would ask
-
-
-@dataclass(frozen=True)
-class Reply:
-    """What was heard in the reply to a probe: `credit` is the share of the point that it says, 0 to 1. `parts` are
-    those whose words say it: that of the reply, and of the answer where it only goes on with it."""
-
-    verdict: Verdict
-    credit: float
-    evidence: tuple[str, ...]
-    parts: tuple[str, ...] = ()
 
 
 def react(
@@ -225,7 +208,7 @@ def _to_words(
     rubric = rubric_of(part, known)
     heard = hear_quickly(rubric, part.question.rubric, answers[part.question.id]).points
     probes = [each for each in parts if each.question is part.question and each.role in ("probe", "challenge")]
-    replies = heard_in_replies(rubric, probes, known, answers)
+    replies = heard_in_replies(rubric, probes, known, answers, denied_in(heard))
     asked = {each.point.id for each in probes if each.point}
     owns = [each.own for each in parts if each.question is part.question and each.own]  # as much as a probe each
     challenges = [each.challenge for each in parts if each.question is part.question and each.challenge]  # and these
@@ -264,7 +247,7 @@ def _gone_on(
     twice."""
     subject, is_heard = subject_of(part.question, part.wordings), False
     if part.challenge is not None:
-        is_heard = _is_taken_back(part, answers, known)
+        is_heard = is_taken_back(part, answers, known)
     elif part.role == "probe" and part.point is not None:
         is_heard = part.point.id in replies and replies[part.point.id].credit > 0
     # what was not heard as right is not said back: it would be taken for agreement
@@ -331,83 +314,3 @@ def next_point(
         return None
     unsaid = [each for each in points if each.ask and each.weight >= PROBED_FROM and each.id not in said | asked]
     return max(unsaid, key=lambda each: (each.id in opposed, each.id not in near, each.weight), default=None)
-
-
-def heard_in_replies(rubric: Rubric, probes: Sequence[Part], known: Values, answers: Answers) -> Mapping[str, Reply]:
-    """What the replies to `probes` and challenges say, by point: each its own, and whatever else of the answer's points
-    is in it. Who does not take back what is false says nothing of what that contradicts."""
-    found: dict[str, Reply] = {}
-    for probe in probes:
-        text = answers.get(probe.id, "").strip()
-        if not text or says_nothing(text):
-            if text and probe.point:
-                found.setdefault(probe.point.id, Reply("missed", 0.0, (), (probe.id,)))
-            continue
-        said = grade(rubric, text).points
-        heard = {each.id: Reply(each.verdict, each.credit, each.evidence, (probe.id,)) for each in said}
-        if probe.challenge is not None and not _is_taken_back(probe, answers, known):
-            heard = {
-                point: each for point, each in heard.items() if point not in contradicted_by(probe.challenge, probe)
-            }
-        if probe.point is not None:
-            ask = probe_question(probe.point, Expressions(known))
-            reply = hear_reply(rubric, probe.point.id, ask, text)
-            if not reply.credit and probe.reaction and probe.reaction.quote and stands_by(text):
-                reply = Reply("contradicted", 0.0, (text,))
-            heard[probe.point.id] = replace(reply, parts=(probe.id,))
-        own = probe.point.id if probe.point else ""  # what a reply says of what it was asked for comes before another's
-        for point, reply in heard.items():
-            if point not in found or (reply.credit, point == own) > (found[point].credit, False):
-                found[point] = reply
-    return {**found, **_heard_together(rubric, probes, answers, found)}
-
-
-def _is_taken_back(probe: Part, answers: Answers, known: Values) -> bool:
-    """Whether the reply to a challenge takes back what was said."""
-    assert probe.challenge is not None, "asked of challenges alone"
-    said = probe.reaction.quote if probe.reaction else ""
-    return heard_reply(probe.challenge, said, answers.get(probe.id, ""), probe, known) == TAKEN_BACK
-
-
-def _heard_together(
-    rubric: Rubric, probes: Sequence[Part], answers: Answers, apart: Mapping[str, Reply]
-) -> Mapping[str, Reply]:
-    """The points that the answer says one half of and a reply the other, neither by itself."""
-    texts = {each.id: answers.get(each.id, "").strip() for each in probes}
-    replies = {part: text for part, text in texts.items() if text and not says_nothing(text)}
-    if not replies:
-        return {}
-    asked = probes[0].question.id
-    answer = answers.get(asked, "")
-    alone = {each.id: each.credit for each in grade(rubric, answer).points}
-    whole = grade(rubric, "\n".join((answer, *replies.values()))).points
-    best = {each.id: max(alone[each.id], apart[each.id].credit if each.id in apart else 0.0) for each in whole}
-    return {each.id: _said_across(each, {asked: answer, **replies}) for each in whole if each.credit > best[each.id]}
-
-
-def _said_across(point: PointGrade, texts: Mapping[str, str]) -> Reply:
-    """A point that an answer and replies say together, with the sentences of each."""
-    said = {part: sentences(text) for part, text in texts.items()}
-    evidence = {part: tuple(each for each in told if says(each, point.evidence)) for part, told in said.items()}
-    parts = tuple(part for part, found in evidence.items() if found)
-    return Reply(point.verdict, point.credit, tuple(each for found in evidence.values() for each in found), parts)
-
-
-def hear_reply(rubric: Rubric, point: str, ask: str, text: str) -> Reply:
-    """What a reply to `ask` says of a point. Who is asked about a thing does not say its name again: a reply that is
-    not heard by itself is heard as the end of the question."""
-    asked_for = tuple(each for each in rubric.points if each.id == point)
-    rubric = replace(rubric, points=asked_for, bounds=IN_A_REPLY)
-    reading = read_words(text, rubric.wordings)
-    (alone,) = grade(rubric, text).points
-    if not stands_by(text):  # what it stays with is not said in it
-        (alone,) = weighed((alone,), rubric, reading, ASKED_FOR)
-    if is_short_stand(text):
-        return Reply("missed", 0.0, ())
-    if alone.credit or alone.verdict == "contradicted":
-        return Reply(alone.verdict, alone.credit, alone.evidence)
-    lead = ask.rstrip("?. ") + ": "
-    asked = grade(replace(rubric, claims=NO_CLAIMS), lead + text).points[0]  # the question is like what is right of it
-    found = asked if asked.credit else alone
-    said = (each.removeprefix(lead).strip() for each in found.evidence)
-    return Reply(found.verdict, found.credit, tuple(each for each in said if each))

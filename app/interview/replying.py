@@ -27,7 +27,11 @@ _TAKES_BACK = re.compile(
     r"|taking (?:it|that) back|I was wrong|I got (?:it|that|this) wrong|what I said (?:was|is) wrong"
     r"|that was (?:wrong|too strong|nonsense|a mistake)"
     r"|I misspoke|scratch that|my mistake|I stand corrected|I(?: have to| must)? correct myself"
-    r")",
+    r")"
+    # who begins so turns round
+    r"|^(?:oh|ah|hm+|okay|ok|right|well|yes|yeah)?[\s,.!]*"
+    r"(?:no|wait|sorry|actually)[\s,.!]+"
+    r"(?:wait|sorry|no|actually|you(?:'re| are) right|that's (?:not )?(?:right|true|so))\b",
     re.IGNORECASE,
 )
 

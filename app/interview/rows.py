@@ -11,7 +11,7 @@ from app.content.composed import FOLLOW_UP
 from app.grading.hints import share_left
 from app.grading.levels import Level, level_of, share
 from app.grading.rubrics.grader import Verdict
-from app.interview.challenging import SAID_AGAIN, STOOD_BY, TAKEN_BACK
+from app.interview.challenging import SAID_AGAIN, STOOD_BY, TAKEN_BACK, WITHDRAWN
 from app.interview.givens import GivenReply
 from app.reveal.number import SaidNumber
 
@@ -117,7 +117,8 @@ class Challenged:
 
     @property
     def is_taken_back(self) -> bool:
-        return self.outcome == TAKEN_BACK
+        """Whether it was taken back, with what is so or without."""
+        return self.outcome in (TAKEN_BACK, WITHDRAWN)
 
     @property
     def is_held_on(self) -> bool:
@@ -226,6 +227,19 @@ class Row:
     def false_words(self) -> frozenset[str]:
         """The sentences that say something false whatever was asked."""
         return frozenset(each.quote for each in self.challenged)
+
+    @property
+    def kept(self) -> tuple[tuple[JudgedPoint, str], ...]:
+        """The points whose opposite was heard and kept when it was asked about, each with the reply that kept it."""
+        replies = {each.point: each.said for each in self.pushed if each.point and each.verdict == "contradicted"}
+        against = (each for each in self.rubric if each.heard == "contradicted" and not each.counts)
+        return tuple((each, replies[each.id]) for each in against if each.id in replies)
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether it says something that is false, or was heard as the opposite of a point, and was not put right."""
+        denied = any(each.heard == "contradicted" and not each.counts for each in self.rubric)
+        return denied or any(not each.is_taken_back for each in self.challenged)
 
     @property
     def lost(self) -> float:

@@ -15,7 +15,7 @@ from app.interview.hearing import hear, says_as_before
 from app.interview.nearness import Subjects, subjects_of
 from app.interview.parts import PUSHED_SHARE, Part, Values, contradicted_by, known_to
 from app.interview.questions import question_of, rubric_of
-from app.interview.reacting import Reply, heard_in_replies
+from app.interview.replies import Reply, denied_in, heard_in_replies
 from app.interview.replying import is_an_answer
 from app.interview.rows import NO_ANSWER, NOT_ASKED, Challenged, JudgedPoint, Pushed, Row
 from app.interview.to_grade import ToGrade
@@ -41,7 +41,7 @@ def heard_row(row: Row, part: Part, known: Values, sitting: ToGrade) -> Row:
         for point in each.contradicts
     }
     replies = {
-        **heard_in_replies(rubric, probes, known, sitting.answers),
+        **heard_in_replies(rubric, probes, known, sitting.answers, denied_in(heard.points)),
         **_said_of_own_layout(part, sitting),
         **taken_back,
     }

@@ -39,9 +39,10 @@ AT_PEAK = {"did": "ran the cluster at its peak", "learn": "Multiply the peak by 
 
 
 def test_it_counts_what_was_right_unaided_and_names_what_stood_firm() -> None:
-    first, *_ = _said(*(_row(f"r{each}") for each in range(3)), topics={"r0": "Training state"})
+    rows, topics = [_row(f"r{each}") for each in range(3)], {"r0": "Training state", "r1": "Reliability"}
+    first, *_ = _said(*rows, _row("r0.then"), topics=topics)
     assert "All that the candidate computed or chose was right at the first attempt." in first
-    assert "They are firm on training state." in first
+    assert "They are firm on training state." in first, "one number makes nobody firm on reliability"
     first, *_ = _said(_row("a"), _row("b", "wrong"), _row("c", "wrong", hints=("look",)))
     assert "Of three answers to compute or choose, one was right at the first attempt." in first
 

@@ -21,7 +21,8 @@ from app.interview.parts import Part, Reaction, known_to, parts_of
 from app.interview.probe_checks import probe_findings
 from app.interview.prompts import SAY_IT_OUTRIGHT, prompt
 from app.interview.questions import configuration_of, options_of, right_answer, rubric_of
-from app.interview.reacting import MOST_PROBES, hear_reply, heard_in_replies, next_point
+from app.interview.reacting import MOST_PROBES, next_point
+from app.interview.replies import hear_reply, heard_in_replies
 from app.theory.mesh import AXES
 from app.theory.planner import estimate, parse_estimate_request
 from app.units import SCALES, bytes_text, scaled

@@ -1,0 +1,93 @@
+"""What was questioned and is kept: it earns nothing, is told as that, and holds the level."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.content.catalogue import Catalogue
+from app.interview.asked import KEPT, questions_asked
+from app.interview.criteria import criteria
+from app.interview.debrief import topics_of
+from app.interview.deciding import decide
+from app.interview.fixes import fixes
+from app.interview.keeping import keeps, turns
+from app.interview.letter import Pace, letter
+from app.interview.parts import parts_of
+from app.interview.questions import right_answer, rubric_of
+from tests.support.sat import Sat, sit
+
+FEWER = "As for cost, FSDP moves less than DDP, because each rank only handles its own shard."
+SAME = "FSDP has the same traffic as DDP."
+KEPT_REPLY = "Fewer. Every rank only sends a slice, so it is about one and a half times the weights against two."
+
+
+@pytest.mark.parametrize(
+    ("said", "reply", "is_kept", "is_turned"),
+    [
+        (FEWER, KEPT_REPLY, True, False),
+        (FEWER, "Still less, each rank sends a sixteenth.", True, False),
+        (FEWER, "I stand by that.", True, False),
+        (FEWER, "FSDP moves less than DDP, each rank handles its own shard.", True, False),
+        (SAME, "No change, both move two times the weights per step, so sharding comes free of charge.", True, False),
+        (FEWER, "Half as much again, three times the weights instead of two.", False, True),
+        (FEWER, "No wait, it's more: two gathers and one scatter, so three.", False, True),
+        (FEWER, "FSDP sends one and a half times as much as DDP.", False, True),
+        (SAME, "Right, it gathers twice and scatters once, 3S against 2S.", False, True),
+    ],
+)
+def test_who_goes_the_same_way_keeps_what_was_questioned(
+    content: Catalogue, said: str, reply: str, is_kept: bool, is_turned: bool
+) -> None:
+    sitting = sit(content, "M9")
+    explain = next(each for each in parts_of(sitting.interview) if each.id == "q3")
+    rubric = rubric_of(explain, sitting.values)
+    assert (keeps(said, reply, rubric, "bytes"), turns(said, reply, rubric, "bytes")) == (is_kept, is_turned)
+
+
+def sat(content: Catalogue, reply: str) -> Sat:
+    """M9 with every number right, and a sentence that is the opposite of a point."""
+    said = {
+        "q3": "A layer is freed after its forward to save memory. Backward needs the weights again for the gradient of "
+        f"its input. {FEWER} Keep the layers gathered after forward and the second gather is gone, but then each rank "
+        "holds all weights.",
+        "q3.probe.bytes": reply,
+    }
+    sitting = sit(content, "M9")
+    while (part := sitting.next()) is not None:
+        sitting.give(part, said.get(part.id) or right_answer(part, sitting.values, sitting.own))
+    return sitting
+
+
+def test_what_was_kept_is_told_everywhere_and_holds_the_level(content: Catalogue) -> None:
+    sitting = sat(content, KEPT_REPLY)
+    card = sitting.card()
+    row = card.row("q3")
+    assert [point.id for point, _ in row.kept] == ["bytes"]
+    held = decide(card.rows, 0.9)  # by as many points as make a strong hire
+    assert (held.level, held.by_points) == ("hire", "strong hire")
+    assert held.held == ("of the bytes against DDP's the opposite of what is so was heard, and kept when asked",)
+    topics = topics_of(content, sitting.interview, card)
+    told = " ".join(letter(card, criteria(card.rows), topics, Pace(9, 10, by_candidate=True)))
+    assert f"“{FEWER.rstrip('.')}”, the opposite of what is so as I heard it, and kept to it when I asked" in told
+    assert "the next round should look at the bytes against DDP's" in told
+    assert "traffic of data parallelism" not in told, "nobody is firm on what they said something false about"
+    correctness = next(each for each in criteria(card.rows) if each.id == "correctness")
+    assert correctness.taken_off == 8
+    fix = fixes(content, sitting.interview, card)[0]
+    assert (fix.title, fix.points) == ("Correct your view of the bytes against DDP's", 12)
+    assert fix.says.endswith("half as much again (with gradients as wide as the weights, bf16).")
+    exchange, *_ = next(
+        part.exchanges
+        for asked in questions_asked(sitting.interview, card, {}, sitting.reactions)
+        for part in asked.parts
+        if part.row.id == "q3"
+    )
+    assert exchange.verdict == KEPT
+
+
+def test_who_turns_earns_half_of_it_and_nothing_is_held_against_them(content: Catalogue) -> None:
+    card = sat(content, "No, sorry, it's more: two gathers and a scatter, three against two.").card()
+    row = card.row("q3")
+    assert not row.kept
+    assert next(each.counts for each in row.rubric if each.id == "bytes") == 0.5
+    assert decide(card.rows, 0.9).level == "strong hire"
