@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
+from app.content.composed import ChosenQuestion
+from app.content.rounds import BorrowedQuestion
 from app.grading.rubrics.reading import read as read_words
 from app.interview.parts import Answers, Part, Reactions, Values, again_id, built_on, known_to, read
 from app.interview.questions import number_of
@@ -41,6 +43,20 @@ def replaced(parts: Collection[Part], answers: Answers, reactions: Reactions) ->
         first, last = read(answers.get(part.id, ""), unit), read(answers.get(reaction.asks, ""), unit)
         if first and last and abs(first - last) > OTHER * abs(first):
             yield Replaced(part.id, part.title, first, last, unit)
+
+
+def replaced_before(part: Part, parts: Collection[Part], answers: Answers, reactions: Reactions) -> Iterator[Replaced]:
+    """Those changed numbers that an answer in words may go by: those of its own problem or interview. In another one
+    the same figure is of something else."""
+    of = {other.id: _source(other) for other in parts}
+    return (each for each in replaced(parts, answers, reactions) if of[each.part] == _source(part))
+
+
+def _source(part: Part) -> str:
+    """The problem or interview that its numbers are of."""
+    if isinstance(part.question, BorrowedQuestion):
+        return part.question.problem.id
+    return part.question.source.id if isinstance(part.question, ChosenQuestion) else ""
 
 
 def goes_by_first(

@@ -17,9 +17,10 @@ from dataclasses import replace
 from app.content.interview_schemas import ProbedPoint
 from app.grading.rubrics.grader import Point, PointGrade, Rubric, RubricGrade, as_judged, grade
 from app.grading.rubrics.likeness import NO_CLAIMS
+from app.grading.rubrics.nearness import Nearness, nearnesses
 from app.grading.rubrics.quotes import topic
-from app.grading.rubrics.reading import read
-from app.interview.weighing import weighed
+from app.grading.rubrics.reading import Reading, read
+from app.interview.weighing import OWN, SAYS, weighed
 from app.reveal.words import sentences
 
 # A sentence that begins so goes on with what the one before began.
@@ -45,6 +46,7 @@ _STEP = re.compile(
     re.IGNORECASE,
 )
 _ORDERS = re.compile(r"\b(?:order|first|second|last|then|next|before|after|begin|start|end|finally)\b", re.IGNORECASE)
+_DENIES = re.compile(r"n't\b|\b(?:no|not|never|nothing|any|whatever|irrelevant|arbitrary|unnecessary)\b", re.IGNORECASE)
 # Who says so refuses to ask; and what asks for something.
 _ASKS_NOTHING = re.compile(
     r"\b(?:don't|do not|needn't|need not|wouldn't|would not|won't|nothing|no need)\b[^.;:?]{0,40}\bask\b", re.IGNORECASE
@@ -68,6 +70,9 @@ def hear(
     texts = {each.id: each.text for each in points}
     graded = {each.id: each for each in rubric.points}
     quoted = [_quoted(each, graded[each.id], rubric, answer, texts.get(each.id, "")) for each in plain.points]
+    reading = read(answer, rubric.wordings)
+    near = nearnesses(rubric.near_claims, reading)
+    quoted = [_where_it_is_said(each, near.get(each.id, ()), reading) for each in quoted]
     shown_by = {each.id: each.shown_by for each in points}
     return replace(plain, points=tuple(_in_figures(each, shown_by.get(each.id)) for each in quoted))
 
@@ -95,7 +100,7 @@ def _as_spoken(heard: PointGrade, shown_by: str | None, spoken: Sequence[str]) -
         steps = tuple(each for each in spoken if _STEP.match(each))
         if not heard.credit and len(steps) >= LEAST_STEPS:
             return PointGrade(heard.id, "met", 1.0, steps)
-        is_about_it = any(_ORDERS.search(each) for each in heard.evidence)
+        is_about_it = any(_ORDERS.search(each) and _DENIES.search(each) for each in heard.evidence)
         if heard.verdict == "contradicted" and not is_about_it:
             return PointGrade(heard.id, "missed", 0.0, ())
     if shown_by == "asking" and not any(_ASKS.search(each) for each in heard.evidence):
@@ -163,6 +168,24 @@ def _quoted(heard: PointGrade, point: Point, rubric: Rubric, answer: str, text: 
     if not said:
         return heard
     return replace(heard, evidence=(max(said, key=lambda each: _nearness(each, about)),))
+
+
+def _where_it_is_said(heard: PointGrade, near: Sequence[Nearness], reading: Reading) -> PointGrade:
+    """A point whose evidence stands in a sentence about another one, with the statement that is nearest to it, where
+    that is about it and no other: the words of the one happen to be in the other."""
+    if not heard.credit or len(heard.evidence) != 1 or not near:
+        return heard
+    nearest = near[0]
+    said = tuple(reading.sentences[at].text for at in nearest.sentences)
+    rests_on = next((each for each in near if _is_in(each, heard.evidence[0], reading)), None)
+    is_elsewhere = rests_on is not None and rests_on.of_most < OWN and not _is_in(nearest, heard.evidence[0], reading)
+    is_its_own = nearest.of_most == 1 and nearest.share > SAYS
+    return replace(heard, evidence=said) if is_elsewhere and is_its_own else heard
+
+
+def _is_in(nearness: Nearness, words: str, reading: Reading) -> bool:
+    """Whether the statement that comes near stands in words."""
+    return all(reading.sentences[at].text in words for at in nearness.sentences)
 
 
 def _nearness(sentence: str, about: frozenset[str]) -> tuple[int, bool]:

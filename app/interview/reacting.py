@@ -16,7 +16,7 @@ from app.grading.questions.plan_doubts import doubt
 from app.grading.rubrics.grader import PointGrade
 from app.interview.board_doubts import board_doubt
 from app.interview.challenging import held_in
-from app.interview.going_back import goes_by_first, replaced, said_again
+from app.interview.going_back import goes_by_first, replaced_before, said_again
 from app.interview.hearing import hear_quickly
 from app.interview.parts import (
     Answers,
@@ -87,7 +87,7 @@ def _remark(
         return back.says if back else ""
     if part.kind != "text" or part.role != "asked":
         return ""
-    back = said_again(answers[part.id], list(replaced(parts, answers, reactions)))
+    back = said_again(answers[part.id], list(replaced_before(part, parts, answers, reactions)))
     if back:
         return f"{back.says} I take that one."
     return board_doubt(

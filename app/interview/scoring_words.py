@@ -10,7 +10,7 @@ from app.content.markdown import render_inline
 from app.grading.rubrics.grader import MUCH_IS_WRONG, TERMS_IN_A_ROW, PointGrade, Verdict
 from app.interview.board_doubts import board_doubt
 from app.interview.challenging import TAKEN_BACK, heard_reply, held_in, what_is_so
-from app.interview.going_back import replaced, said_again
+from app.interview.going_back import replaced_before, said_again
 from app.interview.hearing import hear, says_as_before
 from app.interview.nearness import Subjects, subjects_of
 from app.interview.parts import PUSHED_SHARE, Part, Values, contradicted_by, known_to
@@ -33,6 +33,7 @@ def heard_row(row: Row, part: Part, known: Values, sitting: ToGrade) -> Row:
     probes = sitting.pushed(part)
     challenged = _challenged(part, row.said, probes, known, sitting)
     against = {point: each.quote for each in challenged for point in each.contradicts}
+    false = [each.quote for each in challenged]
     taken_back = {
         point: Reply("met", 1.0, (sitting.said(probe),), (probe.id,))
         for probe in probes
@@ -68,8 +69,8 @@ def heard_row(row: Row, part: Part, known: Values, sitting: ToGrade) -> Row:
         )
         for each, before, after in zip(
             part.question.rubric,
-            _held_against(heard.points, against),
-            _held_against(found.points, against),
+            _held_against(heard.points, against, false),
+            _held_against(found.points, against, false),
             strict=True,
         )
     )
@@ -85,7 +86,7 @@ def heard_row(row: Row, part: Part, known: Values, sitting: ToGrade) -> Row:
     weights = sum(each.weight for each in points)
     reached = part.points * sum(each.weight * each.counts for each in points) / weights
     gained = part.points * sum(each.weight * (each.counts - each.credit) for each in points) / weights
-    changed = list(replaced(sitting.parts, sitting.answers, sitting.reactions))
+    changed = list(replaced_before(part, sitting.parts, sitting.answers, sitting.reactions))
     back = said_again(row.said, changed)
     said_first = (back.says if back else "", board_doubt(part.id, sitting.answers, rubric))
     notes = (*_without_caps(found.notes), *filter(None, said_first))
@@ -126,11 +127,22 @@ def _near_in(
     )
 
 
-def _held_against(points: Sequence[PointGrade], against: Mapping[str, str]) -> list[PointGrade]:
-    """Points as they were heard; those that what was said is `against` are not."""
-    return [
-        PointGrade(each.id, "contradicted", 0.0, (against[each.id],)) if each.id in against else each for each in points
-    ]
+def _held_against(
+    points: Sequence[PointGrade], against: Mapping[str, str], false: Collection[str]
+) -> Iterator[PointGrade]:
+    """Points as they were heard; those that what was said is `against` are not, and what only is said by words that
+    are `false` is unsure."""
+    for each in points:
+        if each.id in against:
+            yield PointGrade(each.id, "contradicted", 0.0, (against[each.id],))
+        elif each.credit and each.evidence and all(_is_in(words, false) for words in each.evidence):
+            yield PointGrade(each.id, "unsure", 0.0, each.evidence)
+        else:
+            yield each
+
+
+def _is_in(words: str, texts: Collection[str]) -> bool:
+    return any(stands_in(each, words) for each in texts)
 
 
 def _challenged(

@@ -16,6 +16,7 @@ from app.grading.rubrics.reading import Reading, Sentence
 
 ABOUT = 0.1  # the share from which a statement is about a point
 SAYS = 0.12  # … and may say it, where no evidence does
+SAYS_IN_TWO = 0.135  # … of two sentences, which have more words to be near by
 ASKED_FOR = 0.15  # … of a reply: it is short, and what is short is near to anything
 OWN = 0.85  # of how near it is to another point, for it to be near this one and no more
 # How much it must lean for a point to be met without evidence, to be contradicted, and for evidence not to be believed.
@@ -78,7 +79,8 @@ class _Weighing:
         if nearest.share <= self.about:
             return replace(heard, verdict="unsure") if heard.verdict == "contradicted" else unheard
         is_told = sum(len(each.text.split()) for each in said) >= LEAST_WORDS
-        says_it = nearest.share > max(self.about, SAYS) and nearest.of_most > OWN
+        says = SAYS_IN_TWO if nearest.count > 1 else SAYS
+        says_it = nearest.share > max(self.about, says) and nearest.of_most == 1  # it says one thing
         if lean > FOR and is_told and says_it and may_be_met(self.points[heard.id], said):
             return PointGrade(heard.id, "met", 1.0, words)
         if lean < AGAINST:
