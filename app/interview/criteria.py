@@ -9,6 +9,8 @@ from app.grading import levels
 from app.interview.hints import hints_in_words
 from app.interview.replying import is_an_answer
 from app.interview.rows import CORRECTED, NO_ANSWER, NOT_ASKED, JudgedPoint, Row
+from app.interview.wrong_numbers import say_one, wrong_numbers
+from app.reveal.number import SaidNumber
 from app.reveal.words import sentences
 
 MOST_QUOTES = 2
@@ -50,7 +52,8 @@ class Quote:
 class Criterion:
     """One thing that is rated. `score` is None where the interview hardly asks for it; `rule` says how it came, as
     `reached` of so many `points` for what is `about` it, or as `facts`: what held in how many answers. `taken_off` of
-    what was reached is for what is false and was held on to."""
+    what was reached is for what is false and was held on to; `made_up` of it is for what was asked beyond its points, a
+    question made harder that came right."""
 
     id: str
     title: str
@@ -62,6 +65,7 @@ class Criterion:
     about: str = ""
     facts: tuple[tuple[str, int, int], ...] = ()
     taken_off: float = 0.0
+    made_up: float = 0.0
 
     @property
     def level(self) -> levels.Level | None:
@@ -83,8 +87,9 @@ class _Share:
 def criteria(rows: Sequence[Row]) -> tuple[Criterion, ...]:
     """All five."""
     shares: dict[str, list[_Share]] = {each: [] for each in _ABOUT}
+    wrong = wrong_numbers(rows)
     for row in rows:
-        for name, share in _shares(row):
+        for name, share in _shares(row, wrong):
             quote = replace(share.quote, part=row.id) if share.quote else None
             shares[name].append(replace(share, quote=quote))
     whole = sum(row.points for row in rows)
@@ -96,8 +101,9 @@ def criteria(rows: Sequence[Row]) -> tuple[Criterion, ...]:
     return (*rated, _communication([row for row in rows if row.kind == "text"]))
 
 
-def _shares(row: Row) -> Iterator[tuple[str, _Share]]:
-    """What a row counts for. A harder variant that was right makes up for what is lacking in depth."""
+def _shares(row: Row, wrong: Sequence[SaidNumber]) -> Iterator[tuple[str, _Share]]:
+    """What a row counts for. A harder variant that was right makes up for what is lacking in depth. Words that say
+    `wrong` numbers again are no evidence to show."""
     if row.kind != "text":
         quote = _number_quote(row)
         if row.is_harder:
@@ -114,6 +120,8 @@ def _shares(row: Row) -> Iterator[tuple[str, _Share]]:
         quote = _point_quote(point)
         if quote and point.credit and not against.isdisjoint(point.evidence):
             quote = None  # a sentence that speaks against another point proves none
+        if quote and point.credit and say_one(quote.text, wrong):
+            quote = None
         yield point.criterion, _Share(worth * point.counts if row.said else 0.0, worth, quote)
     if not row.rubric:
         yield "correctness", _Share(0.0, row.points)
@@ -174,6 +182,7 @@ def _rated(name: str, shares: Sequence[_Share], whole: float, quoted: Collection
     if points < LEAST_SHARE * whole or not points:
         return Criterion(name, TITLES[name], None, f"This interview asks for too little of it: {_ABOUT[name]}.", ())
     reached = min(points, sum(each.reached for each in shares if not each.is_false))
+    by_points = sum(each.reached for each in shares if not each.is_false and each.points)
     taken_off = min(reached, -sum(each.reached for each in shares if each.is_false))
     reached, about = reached - taken_off, _ABOUT[name]
     if any(each.is_order for each in shares):
@@ -181,7 +190,10 @@ def _rated(name: str, shares: Sequence[_Share], whole: float, quoted: Collection
     score = levels.share(reached, points)
     rule = f"{reached:.3g} of {points:.3g} points for {about}."
     quotes = _quotes(shares, levels.reaches(score, "hire"), quoted)
-    return Criterion(name, TITLES[name], score, rule, quotes, reached, points, about, taken_off=taken_off)
+    made_up = max(0.0, min(points, reached + taken_off) - by_points)
+    return Criterion(
+        name, TITLES[name], score, rule, quotes, reached, points, about, taken_off=taken_off, made_up=made_up
+    )
 
 
 def _quotes(shares: Sequence[_Share], is_good: bool, quoted: Collection[str]) -> tuple[Quote, ...]:

@@ -18,6 +18,7 @@ from app.interview.letter import Pace, letter
 from app.interview.models import Sitting, SittingAnswer
 from app.interview.pace import minutes_by_question, paced
 from app.interview.parts import Reactions
+from app.interview.rows import VERDICTS
 from app.interview.scorecards import Scorecard
 from app.interview.verdicts import verdict_in_words
 
@@ -95,10 +96,11 @@ def debrief(
 
 
 def topics_of(content: Catalogue, interview: Interview, card: Scorecard) -> dict[str, str]:
-    """What each question is about, as a sentence names it: the first of its concepts; nothing where something false was
-    said about that and not put right, in whatever question."""
+    """What each question is about, as a sentence names it: the first of its concepts; nothing where an answer about
+    that was wrong, or something false said and not put right, in whatever question."""
     concepts = {each.id: concepts_of(each) for each in interview.questions}
-    doubtful = {name for row in card.rows if row.is_doubtful for name in concepts.get(row.question, ())}
+    wrong = [row for row in card.rows if row.is_doubtful or row.verdict == VERDICTS["wrong"]]
+    doubtful = {name for row in wrong for name in concepts.get(row.question, ())}
     first = {question: next((name for name in names if name != STRUCTURE), "") for question, names in concepts.items()}
     return {
         question: content.concepts[name].title

@@ -17,6 +17,7 @@ SHORTEST_QUOTE = 6  # below which words say little without their answer
 LONGEST_REPLY = 25  # words of a reply that are quoted
 MOST_KEPT = 2  # of what was heard as the opposite of a point and kept, that is quoted
 MOST_FALSE = 3  # of what was said that is false, that is quoted
+_INNER = str.maketrans("“”", "‘’")  # quotation marks within quotation marks
 _AROUND = "“”\"' "
 
 
@@ -117,5 +118,5 @@ def beginning(text: str) -> str:
 
 def quoted(words: str, *, ends: bool = False) -> str:
     """Words in quotation marks, without the mark that ends them; with one where they end the sentence."""
-    said = words.strip().rstrip(".;:,").strip(_AROUND)
+    said = words.strip().rstrip(".;:,").strip(_AROUND).translate(_INNER)
     return f"“{said}.”" if ends and said[-1:] not in "?!…" else f"“{said}”"

@@ -29,6 +29,8 @@ from app.interview.lessons import Lesson, lessons
 from app.interview.questioned import what_became
 from app.interview.rows import NO_ANSWER, JudgedPoint, Row
 from app.interview.scorecards import Scorecard
+from app.interview.wrong_numbers import say_one, wrong_numbers
+from app.reveal.number import SaidNumber
 from app.words import capital, listed, lowered, number_in_words, often
 
 FIRM = 0.8  # of a topic's points, or of an answer in words, reached without help
@@ -116,10 +118,7 @@ def _shown(card: Scorecard, asked: Sequence[Row], topics: Mapping[str, str]) -> 
     """What was shown, by what it is about, with the sentence that shows most."""
     if firm := _firm([row for row in asked if row.kind != "text"], topics):
         yield f"They are firm on {listed(firm)}."
-    further = [row for row in card.rows if row.is_harder and row.verdict == "right" and ".own." not in row.id]
-    if further:
-        made = "a question" if len(further) == 1 else f"{number_in_words(len(further))} questions"
-        yield f"I made {made} harder, and {'that' if len(further) == 1 else 'those'} came right as well."
+    yield from _harder([row for row in card.rows if row.is_harder and row.said and ".own." not in row.id])
     points = [point for row in asked for point in row.rubric]
     if points:
         yield _heard_of(points)
@@ -127,21 +126,35 @@ def _shown(card: Scorecard, asked: Sequence[Row], topics: Mapping[str, str]) -> 
     lacking = {point.topic for point in points if point.credit < 1}  # in another question
     if said := _by_weight(clear, lambda point: point.credit == 1 and point.topic not in lacking):
         yield f"In full I heard {_named(said)}."
-    best = max(_good_words(clear), key=lambda each: each[0], default=None)
+    best = max(_good_words(clear, wrong_numbers(card.rows)), key=lambda each: each[0], default=None)
     if best:
         yield f"In “{best[1]}” they said: {quoted(best[2], ends=True)}"
 
 
+def _harder(further: Sequence[Row]) -> Iterator[str]:
+    """What became of questions that were made harder."""
+    right, of = sum(row.verdict == "right" for row in further), len(further)
+    if right == of > 0:
+        made = "a question" if of == 1 else f"{number_in_words(of)} questions"
+        yield f"I made {made} harder, and {'that' if of == 1 else 'those'} came right as well."
+    elif of == 1:
+        yield "I made a question harder, and that did not come right."
+    elif of:
+        were = f"{number_in_words(right)} came" if right else "none came"
+        yield f"Of {number_in_words(of)} questions that I made harder, {were} right."
+
+
 def _heard_of(points: Sequence[JudgedPoint]) -> str:
     """How much was heard of what there was to say in words."""
-    of, heard = len(points), sum(each.credit > 0 for each in points)
+    of, heard, half = len(points), sum(each.credit > 0 for each in points), sum(0 < each.credit < 1 for each in points)
     late = sum(each.counts > each.credit for each in points)
     when_asked = f", and {number_in_words(late)}{' more' if heard else ''} when I asked" if late else ""
     if of == 1:
         what = "heard unasked" if heard else "heard only when I asked" if late else "did not hear"
         return f"The one thing I listened for in words I {what}."
     some = "all of them" if heard == of else number_in_words(heard) if heard else "none"
-    return f"Of {number_in_words(of)} things I listened for in words, I heard {some} unasked{when_asked}."
+    in_half = ("" if heard == 1 else f", {number_in_words(half)} of them") + " in half" if half else ""
+    return f"Of {number_in_words(of)} things I listened for in words, I heard {some} unasked{in_half}{when_asked}."
 
 
 def _is_clear(row: Row) -> bool:
@@ -169,13 +182,14 @@ def _firm(rows: Sequence[Row], topics: Mapping[str, str]) -> list[str]:
     return [about for _, about in sorted(firm, key=lambda each: -each[0])[:MOST_TOPICS]]
 
 
-def _good_words(clear: Sequence[Row]) -> Iterator[tuple[float, str, str]]:
-    """Sentences that say a point whole, each with the title of its question, by how much they show: with a figure or a
-    trade-off they count double."""
+def _good_words(clear: Sequence[Row], wrong: Sequence[SaidNumber]) -> Iterator[tuple[float, str, str]]:
+    """Sentences that say a point whole and none of the `wrong` numbers, each with the title of its question, by how
+    much they show: with a figure or a trade-off they count double."""
     for row in clear:
         for point in row.rubric:
             words = point.evidence[0] if point.evidence else ""
-            if point.credit == 1 and point.criterion != "structure" and is_a_sentence(words):
+            is_good = point.credit == 1 and point.criterion != "structure" and not say_one(words, wrong)
+            if is_good and is_a_sentence(words):
                 shows = 2 if point.criterion in ("depth", "trade-offs") and any(map(str.isdigit, words)) else 1
                 yield point.weight * shows, row.title, words
 

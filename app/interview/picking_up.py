@@ -16,6 +16,7 @@ from app.reveal.words import sentences
 
 MOST_WORDS = 14  # that a person repeats of what was said
 LEAST_WORDS = 4  # of a piece that stands by itself
+ANSWERED, LEAST_ASKED = 0.75, 3  # the share of what a question is about that its answer has, of so many at least
 LEAST_TOPIC = 2  # words of it that are about something
 
 _CUT_OFF = " …"
@@ -28,9 +29,10 @@ _NAMES_NOTHING = (
 )
 _FIELD = frozenset(map(stem, VOCABULARY.difference(_NAMES_NOTHING.split())))
 
-_CUT = re.compile(r"(?<=[,;:])\s+|\s+[–—-]+\s+|\s+(?=(?:because|but|so|which|while|whereas|then|and then)\s)|[()]")
+_BINDS = "because|but|so|then|which|while|whereas|since|although|though|meaning"
+_CUT = re.compile(rf"(?<=[,;:])\s+|\s+[–—-]+\s+|\s+(?=(?:{_BINDS}|and then)\s)|[()]")
 _JOINS = re.compile(
-    r"^(?:and|but|so|then|because|which|while|whereas|or|well|yes|no|i think|basically|um|uh|hmm|okay|ok|right|sure"
+    rf"^(?:and|or|{_BINDS}|well|yes|no|i think|basically|um|uh|hmm|okay|ok|right|sure"
     r"|look|honestly|i mean|(?:as|like|what) i (?:already )?(?:said|mentioned)|i(?: already)? said)\b[\s,:]*",
     re.I,
 )
@@ -102,6 +104,15 @@ def picked_up(
     if near(nearest):
         return nearest
     return clauses[-1] if is_astray else None
+
+
+def answered(ask: str, said: str, subject: Subject) -> str:
+    """The sentence of `said` that has nearly all that `ask` is about, and so may answer it; empty where none has."""
+    asked = subject.of(ask)
+    if len(asked) < LEAST_ASKED:
+        return ""
+    told = max(sentences(said), key=lambda each: len(asked & subject.of(each)), default="")
+    return told if len(asked & subject.of(told)) >= ANSWERED * len(asked) else ""
 
 
 def _about_something(said: str, subject: Subject) -> list[str]:

@@ -15,6 +15,7 @@ from app.grading.numbers import UNIT
 from app.interview.challenging import asked_of
 from app.interview.parts import Answers, Part, Reaction, Values, known_to, unlinked
 from app.interview.questions import asked_about, leads_somewhere
+from app.words import capital
 
 # What is asked about an item that was put too early, where it has no question of its own.
 MISPLACED = "What has to be there before it, and where is that in yours?"
@@ -90,7 +91,7 @@ def _worded(part: Part, expressions: Expressions) -> Markup:
     if part.challenge is not None and part.reaction is not None:
         ask = asked_of(part.challenge, expressions.values)
         before = f"{part.reaction.remark} " if part.reaction.remark else ""
-        return Markup("<p>“{}You said: <q>{}</q> {}”</p>").format(before, part.reaction.quote, ask)
+        return Markup("<p>“{}You said: {}. {}”</p>").format(before, _in_quotes(part.reaction.quote), ask)
     if part.point is not None and part.reaction is not None:
         return _probed(part.reaction, probe_question(part.point, expressions))
     asked = render(part.source.prompt, expressions)
@@ -182,8 +183,8 @@ def _own_words(part: Part, reaction: Reaction) -> str | None:
 
 def _probed(reaction: Reaction, ask: str) -> Markup:
     """A probe as it is spoken: first what was heard, then what is asked."""
-    noted = "You said <q>{}</q>, good. " if reaction.noted_as_said else "I note <q>{}</q>. "
-    before = Markup(noted).format(reaction.noted) if reaction.noted else Markup("")  # noqa: S704 - our own words
+    noted = "You said: {}. Good. " if reaction.noted_as_said else "I note: {}. "
+    before = Markup(noted).format(_in_quotes(reaction.noted)) if reaction.noted else Markup("")  # noqa: S704 - our own words
     if reaction.remark:
         return Markup("<p>“{}{} {}”</p>").format(before, reaction.remark, ask)
     return Markup("<p>“{}{}{}”</p>").format(before, _gone_on_from(reaction), ask)
@@ -192,16 +193,21 @@ def _probed(reaction: Reaction, ask: str) -> Markup:
 def _gone_on_from(reaction: Reaction) -> Markup:
     you_said = "You also said" if reaction.noted_as_said else "You said"
     if reaction.quote:
-        return Markup("{}: <q>{}</q> Let me stay there. ").format(you_said, reaction.quote)
+        return Markup("{}: {}. Let me stay there. ").format(you_said, _in_quotes(reaction.quote))
     if reaction.astray:
-        spoken = Markup("I heard <q>{}</q>. ").format(reaction.picked) if reaction.picked else Markup("")
+        spoken = Markup("I heard: {}. ").format(_in_quotes(reaction.picked)) if reaction.picked else Markup("")
         return spoken + Markup("Let me bring you back to my question. ")
     if not reaction.picked:
         return Markup("")
-    if reaction.is_near:
-        said = reaction.picked if reaction.picked[-1] in ".?!" else f"{reaction.picked}."
-        return Markup("{}: <q>{}</q> {} ").format(you_said, said, SAY_IT_OUTRIGHT)
-    return Markup("{} <q>{}</q>. ").format(you_said, reaction.picked)
+    then = f" {SAY_IT_OUTRIGHT}" if reaction.is_near else ""
+    return Markup("{}: {}.{} ").format(you_said, _in_quotes(reaction.picked), then)
+
+
+def _in_quotes(words: str) -> Markup:
+    """What was said, as a sentence of its own in quotation marks, without the mark that ends it."""
+    said = words.strip().rstrip(".;:,")
+    first = said.split(maxsplit=1)[0] if said else ""
+    return Markup("<q>{}</q>").format(capital(said) if first.isalpha() else said)
 
 
 def probe_question(point: ProbedPoint, expressions: Expressions) -> str:

@@ -4,7 +4,7 @@ not said is asked for, and who got every number of a question right at once is a
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
 
@@ -35,7 +35,7 @@ from app.interview.parts import (
     probe_id,
     read,
 )
-from app.interview.picking_up import few_words, picked_up, repeats, subject_of
+from app.interview.picking_up import answered, few_words, picked_up, repeats, subject_of
 from app.interview.prompts import WORKED_OUT, probe_question
 from app.interview.questions import (
     choice_of,
@@ -221,6 +221,7 @@ def _to_words(
     )
     opposed = {each.id for each in heard if each.verdict == "contradicted"}
     near = {each.id: each.evidence for each in heard if each.verdict == "unsure"}
+    near |= _answered_already(part, known, answers[part.question.id], (each.id for each in heard if _is_missed(each)))
     point = next_point(part.question.rubric, said, asked, opposed, near)
     if point is None:
         return None
@@ -231,7 +232,7 @@ def _to_words(
         found = replace(found, picked=" ".join(near[point.id]), is_near=True)
     if part.own is not None:
         found = replace(found, remark=_instead(part, known, answers))
-    return _gone_on(found, part, point, probes, known, answers, replies)
+    return _gone_on(found, part, point, probes, known, answers, replies, denied_in(heard).values())
 
 
 def _gone_on(
@@ -242,9 +243,10 @@ def _gone_on(
     known: Values,
     answers: Answers,
     replies: Mapping[str, Reply],
+    opposed: Collection[str],
 ) -> Reaction:
     """`reaction` with the candidate's own words that it goes on from: of the answer, and of the reply before; none
-    twice."""
+    twice, and none of what was `opposed` to a point, which is questioned where it is said back."""
     subject, is_heard = subject_of(part.question, part.wordings), False
     if part.challenge is not None:
         is_heard = is_taken_back(part, answers, known)
@@ -253,13 +255,21 @@ def _gone_on(
     # what was not heard as right is not said back: it would be taken for agreement
     noted = few_words(answers[part.id], subject) if is_heard else ""
     asked_from = [each.reaction for each in probes if each.reaction]
-    gone_from = [noted, *(words for each in asked_from for words in (each.picked, each.quote) if words)]
+    gone_from = [noted, *(words for each in asked_from for words in (each.picked, each.quote) if words), *opposed]
     ask = probe_question(point, Expressions(known))
     if not noted and not reaction.is_near:  # one quote is enough
         words = picked_up(point, ask, answers[part.question.id], subject, gone_from, reaction.astray)
         reaction = replace(reaction, picked=words or "")
     noted = "" if repeats(noted, reaction.quote) else noted
     return replace(reaction, noted=noted, noted_as_said=bool(noted))
+
+
+def _answered_already(part: Part, known: Values, said: str, missed: Iterable[str]) -> Iterator[tuple[str, tuple[str]]]:
+    """The points that were not heard, and what was said in the words in which they would be asked for."""
+    subject, points = subject_of(part.question, part.wordings), {each.id: each for each in part.question.rubric}
+    for each in missed:
+        if words := answered(probe_question(points[each], Expressions(known)), said, subject):
+            yield each, (words,)
 
 
 def _numbers_before(part: Part, parts: Collection[Part], values: Values, answers: Answers) -> list[NumberQuestion]:

@@ -160,7 +160,7 @@ def test_the_index_says_how_the_last_sitting_went_and_the_best(database: Databas
         with database.write() as session:
             sitting = service.start(session, 1, content, interview, now)
             if answer:
-                answering.save_answer(session, content, sitting, "q2", "right", True, now)
+                answering.save_answer(session, content, sitting, "q2", "memory-alone", True, now)
             closing.close(session, content, sitting, now, "candidate")
     with database.read() as session:
         offers = {each["interview"].id: each for each in pages.index(session, 1, content, now)["interviews"]}

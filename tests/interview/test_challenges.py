@@ -55,7 +55,7 @@ def letter_of(card: Scorecard) -> str:
 def test_what_is_false_is_read_back_and_asked_about_at_the_numbers_of_the_sitting(content: Catalogue) -> None:
     sitting = sat(content, "I do not know.")
     asked = sitting.asked["q3.challenge.sharding-sends-less"]
-    assert f"<q>{FALSE}</q>" in asked
+    assert f"<q>{FALSE.rstrip('.')}</q>." in asked
     sent = Expressions(sitting.values).number('data_parallel_bytes(size_bytes=weights, ranks=ranks, strategy="ddp")')
     assert scaled(float(sent), "GB") in asked
     assert "q3.probe.bytes" not in sitting.given, "the point was asked about"

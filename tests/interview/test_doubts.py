@@ -28,7 +28,7 @@ def test_a_wrong_choice_is_questioned_in_its_own_words_and_put_right_earns_half(
     sat.give(_part(sat, "q2"), "half")
     assert _asked(sat, "q2.again").startswith("“You chose ‘Yes. A reduce-scatter moves half of an all-reduce, so the")
     assert "What does each rank hold after its part of the optimizer step" in _asked(sat, "q2.again")
-    sat.give(_part(sat, "q2.again"), "right")
+    sat.give(_part(sat, "q2.again"), "memory-alone")
     row = sat.card().row("q2")
     assert (row.verdict, row.reached, row.points) == ("corrected", 5.0, 10.0)
     assert [(each.verdict, each.said.partition(".")[0]) for each in row.pushed] == [

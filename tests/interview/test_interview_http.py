@@ -81,7 +81,7 @@ def _version(html: str) -> str:
 
 def test_a_late_answer_is_refused_and_what_was_saved_stays(client: TestClient, clock: Clock) -> None:
     sitting = _start(client)
-    client.post(f"{sitting}/answers", data={"part": "q2", "answer": "right", "final": "true"})
+    client.post(f"{sitting}/answers", data={"part": "q2", "answer": "memory-alone", "final": "true"})
     clock.advance(minutes=10, seconds=3)
     late = client.post(f"{sitting}/answers", data={"part": "q3", "answer": "my late words"}, headers=HTML)
     assert late.status_code == 409
@@ -99,7 +99,7 @@ def test_looking_after_the_deadline_writes_nothing(
     client: TestClient, clock: Clock, database: Database, content: Catalogue
 ) -> None:
     sitting = _start(client)
-    client.post(f"{sitting}/answers", data={"part": "q2", "answer": "right", "final": "true"})
+    client.post(f"{sitting}/answers", data={"part": "q2", "answer": "memory-alone", "final": "true"})
     clock.advance(minutes=10, seconds=3)
     looked = client.get(sitting).text
     assert "Which level was that?" in looked
@@ -168,7 +168,7 @@ def _sat(client: TestClient, words: str, choice: str) -> str:
 def test_a_debrief_stands_beside_the_earlier_sittings(client: TestClient) -> None:
     first = _sat(client, "I do not know.", "half")
     assert "Beside your earlier sittings" not in _debrief(client, first), "there is none before the first"
-    second = _sat(client, "A layer's weights are freed after forward, and backward needs the weights again.", "right")
+    second = _sat(client, "A layer's weights are freed after forward, and backward needs the weights again.", "memory-alone")
     html = _debrief(client, second)
     beside = html.partition('id="before"')[2].partition("</section>")[0]
     assert f'href="{first}"' in beside

@@ -16,7 +16,7 @@ from app.interview.parts import parts_of
 from app.interview.questions import right_answer, rubric_of
 from tests.support.sat import Sat, sit
 
-FEWER = "As for cost, FSDP moves less than DDP, because each rank only handles its own shard."
+FEWER = "As for cost, there is less to move than with DDP, because each rank only handles its own shard."
 SAME = "FSDP has the same traffic as DDP."
 KEPT_REPLY = "Fewer. Every rank only sends a slice, so it is about one and a half times the weights against two."
 
@@ -27,7 +27,7 @@ KEPT_REPLY = "Fewer. Every rank only sends a slice, so it is about one and a hal
         (FEWER, KEPT_REPLY, True, False),
         (FEWER, "Still less, each rank sends a sixteenth.", True, False),
         (FEWER, "I stand by that.", True, False),
-        (FEWER, "FSDP moves less than DDP, each rank handles its own shard.", True, False),
+        (FEWER, "There is less to move than with DDP, each rank handles its own shard.", True, False),
         (SAME, "No change, both move two times the weights per step, so sharding comes free of charge.", True, False),
         (FEWER, "Half as much again, three times the weights instead of two.", False, True),
         (FEWER, "No wait, it's more: two gathers and one scatter, so three.", False, True),

@@ -214,15 +214,15 @@ def _probe(sat: Sat) -> Part:
         ),
         (
             "I would buy faster cards. That is all there is to say.",
-            "I heard <q>I would buy faster cards</q>. Let me bring you back to my question.",
+            "I heard: <q>I would buy faster cards</q>. Let me bring you back to my question.",
         ),
         (
             "Each device drops the reassembled tensors of a block again. It is a nice idea, I think.",
-            "You said <q>Each device drops the reassembled tensors of a block again</q>. How many bytes",
+            "You said: <q>Each device drops the reassembled tensors of a block again</q>. How many bytes",
         ),
         (
             "So basically the weights of a layer are freed after forward, which is nice.",
-            "You said <q>the weights of a layer are freed after forward, which is nice</q>. How many bytes",
+            "You said: <q>The weights of a layer are freed after forward, which is nice</q>. How many bytes",
         ),
     ],
 )
@@ -237,9 +237,9 @@ def test_who_strays_is_brought_back_and_what_is_about_the_question_is_taken_up_i
 @pytest.mark.parametrize(
     ("reply", "noted"),
     [
-        ("Three times the weights, where DDP moves two.", "“You said <q>Three times the weights</q>, good. How"),
-        ("Four times the weights, I think.", "“You said "),
-        ("More, I think.", "“You said "),
+        ("Three times the weights, where DDP moves two.", "“You said: <q>Three times the weights</q>. Good. How"),
+        ("Four times the weights, I think.", "“You said: "),
+        ("More, I think.", "“You said: "),
     ],
 )
 def test_the_second_question_goes_on_from_the_first_reply_and_other_words(
@@ -253,7 +253,7 @@ def test_the_second_question_goes_on_from_the_first_reply_and_other_words(
     asked = [str(prompt(each, sat.values, sat.own)) for each in (first, _probe(sat))]
     assert noted in asked[1]
     told = [each.reaction.picked or each.reaction.noted for each in (first, _probe(sat)) if each.reaction]
-    assert all(words and f"You said <q>{words}</q>" in said for words, said in zip(told, asked, strict=True))
+    assert all(words and f"You said: <q>{words}</q>" in said for words, said in zip(told, asked, strict=True))
     assert told[0] != told[1]
 
 
@@ -271,7 +271,7 @@ def test_what_may_have_been_said_in_other_words_is_asked_for_last_and_as_that(co
         second = _probe(sat)
         assert second.reaction is not None
         assert second.reaction.is_near
-        assert f"You said: <q>{near}</q> {SAY_IT_OUTRIGHT}" in str(prompt(second, sat.values, sat.own))
+        assert f"You said: <q>{near.rstrip('.')}</q>. {SAY_IT_OUTRIGHT}" in str(prompt(second, sat.values, sat.own))
 
 
 def test_a_reply_in_the_words_of_the_answer_is_not_quoted_twice(content: Catalogue) -> None:
@@ -305,7 +305,7 @@ def test_who_said_the_opposite_is_quoted(content: Catalogue) -> None:
     sat.give(hang, "Rank 3 is missing. I would raise the timeout, a longer timeout fixes the hang.")
     reaction = Reaction("hang.probe.not-timeout", quote="A longer timeout fixes the hang.")
     sat.reactions["hang"] = reaction
-    assert "<q>A longer timeout fixes the hang.</q>" in str(prompt(_probe(sat), sat.values, sat.own))
+    assert "<q>A longer timeout fixes the hang</q>. Let me stay there." in str(prompt(_probe(sat), sat.values, sat.own))
 
 
 def test_a_full_answer_is_not_probed_and_a_right_number_gets_the_harder_variant_last(content: Catalogue) -> None:

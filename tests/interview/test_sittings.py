@@ -120,7 +120,7 @@ def test_drafts_are_replaced_and_given_answers_stay(database: Database, content:
 
 def test_the_last_second_counts_and_the_next_does_not(database: Database, content: Catalogue) -> None:
     sitting = _start(database, content)
-    _save(database, content, "q2", "right", now=sitting.deadline_at)
+    _save(database, content, "q2", "memory-alone", now=sitting.deadline_at)
     with pytest.raises(answering.TooLate, match=r"1 s before.*saved until then was graded"):
         _save(database, content, "q3", "late", now=sitting.deadline_at + timedelta(seconds=1))
     with database.read() as session:

@@ -16,7 +16,7 @@ OVER = re.compile(r'name="over" value="([^"]*)"')
 @pytest.mark.parametrize(
     ("interview", "part", "answers", "read"),
     [
-        ("M9", "q2", ("half", "right"), "A reduce-scatter moves half"),
+        ("M9", "q2", ("half", "memory-alone"), "A reduce-scatter moves half"),
         ("M4", "layout", ("tensor 8, data 8", "tensor 4, data 16"), "Tensor 8"),
         ("M9", "q4", ("fsdp, zero-2, zero-1, ddp", "ddp, zero-1, zero-2, fsdp"), "1. FSDP"),
         ("M5", "ask-time", ("tokens", "peak"), "How many tokens"),
