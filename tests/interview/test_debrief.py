@@ -29,7 +29,13 @@ def _card(content: Catalogue, words: str, factor: float = 1.0, **more: str) -> S
     interview = content.interviews["M9"]
     values = values_of(interview, draw(interview, 1))
     state = 16 * values["billions"] * factor  # type: ignore[operator]
-    answers = {"q1": f"{state} GB", "q1.follow": f"{state / values['ranks']} GB", "q2": "memory-alone", "q3": words, **more}  # type: ignore[operator]
+    answers = {
+        "q1": f"{state} GB",
+        "q1.follow": f"{state / values['ranks']} GB",
+        "q2": "memory-alone",
+        "q3": words,
+        **more,
+    }  # type: ignore[operator]
     return scorecard(interview, values, answers, {}, {"q3": Reaction("q3.probe.bytes")} if more else {})
 
 

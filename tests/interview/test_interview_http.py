@@ -168,7 +168,9 @@ def _sat(client: TestClient, words: str, choice: str) -> str:
 def test_a_debrief_stands_beside_the_earlier_sittings(client: TestClient) -> None:
     first = _sat(client, "I do not know.", "half")
     assert "Beside your earlier sittings" not in _debrief(client, first), "there is none before the first"
-    second = _sat(client, "A layer's weights are freed after forward, and backward needs the weights again.", "memory-alone")
+    second = _sat(
+        client, "A layer's weights are freed after forward, and backward needs the weights again.", "memory-alone"
+    )
     html = _debrief(client, second)
     beside = html.partition('id="before"')[2].partition("</section>")[0]
     assert f'href="{first}"' in beside
