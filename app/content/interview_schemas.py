@@ -133,9 +133,11 @@ class ProbedPoint(RubricPointFile):
 
 
 class ArrangedItem(OrderItem):
-    """One thing to put in its place. `ask` is what the interviewer asks who put it too early; the first need none."""
+    """One thing to put in its place. `ask` is what the interviewer asks who put it too early; the first need none.
+    `learn` is what who did has to do instead, where that is not what the question as a whole teaches."""
 
     ask: Text | None = None
+    learn: Phrase | None = None
 
 
 class Question(Strict):

@@ -155,6 +155,8 @@ def _finding(row: Row, point: JudgedPoint) -> Finding:
         return _judged_alone(row, point, worth)
     verdict, css, kind = point.heard, CLASSES[point.heard], UNDERLINED[point.heard]
     why = why_less(verdict, point.credit, point.point, point.half, row.said) if verdict == "met" else ""
+    if point.wants_figure and point.credit < 1:
+        why = "Half of it was heard: there is no number in these words, and it takes one."
     word = "Half met" if verdict == "met" and point.credit < 1 else _HEARD[verdict]
     if verdict == "unsure" and point.met is not None:
         word, css = ("Met, you judged", "met") if point.met else ("Not said, you judged", "missed")

@@ -60,18 +60,21 @@ def kept_when_asked(asked: Sequence[Row]) -> Iterator[str]:
 
 
 def to_go_back_to(asked: Sequence[Row]) -> Iterator[str]:
-    """The heaviest sentence that was heard as the opposite of a point: it may be meant otherwise, so that it is quoted,
-    and not called wrong."""
-    found = [
-        (row.points * point.weight / sum(each.weight for each in row.rubric), row.title, point.evidence[0])
-        for row in asked
-        for point in row.rubric
-        if point.heard == "contradicted" and point.evidence and is_a_sentence(point.evidence[0])
-        if point.evidence[0] not in row.false_words
-    ]
+    """The heaviest sentence that was heard as the opposite of a point, and that a reply did not make right: it may be
+    meant otherwise, so that both are quoted, and not called wrong."""
+    found = []
+    for row in asked:
+        replies = {each.point: each.said for each in row.pushed if is_an_answer(each.said)}
+        for point in row.rubric:
+            is_open = point.heard == "contradicted" and not point.counts and point.id in replies
+            if is_open and point.evidence and is_a_sentence(point.evidence[0]):
+                worth = row.points * point.weight / sum(each.weight for each in row.rubric)
+                found.append((worth, row, point.evidence[0], replies[point.id]))
+    found = [each for each in found if each[2] not in each[1].false_words]
     if found:
-        _, title, words = max(found, key=lambda each: each[0])
-        yield f"What I would come back to was said in “{title}”: {quoted(words, ends=True)}"
+        _, row, words, reply = max(found, key=lambda each: each[0])
+        said, then = quoted(words), quoted(beginning(reply), ends=True)
+        yield f"What I would come back to was said in “{row.title}”: {said}; asked about it, they answered {then}"
 
 
 def held_and_taken_back(asked: Sequence[Row]) -> Iterator[str]:

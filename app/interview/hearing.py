@@ -126,11 +126,15 @@ def _pieces(sentence: str) -> list[str]:
 
 def _in_figures(heard: PointGrade, shown_by: str | None) -> PointGrade:
     """A point that wants a number is said in half where its words have none."""
-    if heard.credit < 1 or shown_by != "figures":
-        return heard
-    numbers = (number for words in heard.evidence for each in read(words).sentences for number in each.numbers)
-    has_one = any(number.has_unit or number.texts[-1] != "1" for number in numbers)  # "there was one" is no figure
-    return heard if has_one else replace(heard, credit=0.5)
+    return replace(heard, credit=0.5) if heard.credit == 1 and wants_a_figure(shown_by, heard.evidence) else heard
+
+
+def wants_a_figure(shown_by: str | None, evidence: Sequence[str]) -> bool:
+    """Whether a point is shown by a number, and the words that say it have none."""
+    if shown_by != "figures":
+        return False
+    numbers = (number for words in evidence for each in read(words).sentences for number in each.numbers)
+    return not any(number.has_unit or number.texts[-1] != "1" for number in numbers)  # "there was one" is no figure
 
 
 def says_as_before(reply: str) -> bool:

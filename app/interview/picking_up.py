@@ -48,7 +48,11 @@ _HAS_A_SUBJECT = re.compile(
     r"|its|their|everybody|everyone)\b",
     re.I,
 )
-_TRAILS = re.compile(r"[\s,]+(?:i (?:think|guess|suppose|believe|would say)|you know|or so|right)$", re.I)
+_TRAILS = re.compile(
+    r"[\s,]+(?:i (?:think|guess|suppose|believe|would say)|you know|or so|right)$"
+    r"|,\s+(?:and|but|so|or)(?:\s+\w+){1,2}$",
+    re.I,
+)
 _AROUND = ' \t\n,;:.!?–—-"“”‘’'
 
 

@@ -63,7 +63,7 @@ WHO_IS_RIGHT = "What would tell who is right?"
 WHICH_HOLDS = "Which of the two do you go by here?"
 
 # Who came near a point: it may have been said in words that were not heard.
-SAY_IT_OUTRIGHT = "I may have it there already, so say it outright."
+SAY_IT_OUTRIGHT = "Let me be sure that I have you right."
 
 MISSING = "Something is missing in what you ticked."
 
@@ -91,7 +91,7 @@ def _worded(part: Part, expressions: Expressions) -> Markup:
     if part.challenge is not None and part.reaction is not None:
         ask = asked_of(part.challenge, expressions.values)
         before = f"{part.reaction.remark} " if part.reaction.remark else ""
-        return Markup("<p>“{}You said: {}. {}”</p>").format(before, _in_quotes(part.reaction.quote), ask)
+        return Markup("<p>“{}You said: {} {}”</p>").format(before, _in_quotes(part.reaction.quote), ask)
     if part.point is not None and part.reaction is not None:
         return _probed(part.reaction, probe_question(part.point, expressions))
     asked = render(part.source.prompt, expressions)
@@ -183,7 +183,7 @@ def _own_words(part: Part, reaction: Reaction) -> str | None:
 
 def _probed(reaction: Reaction, ask: str) -> Markup:
     """A probe as it is spoken: first what was heard, then what is asked."""
-    noted = "You said: {}. Good. " if reaction.noted_as_said else "I note: {}. "
+    noted = "You said: {} Good. " if reaction.noted_as_said else "I note: {} "
     before = Markup(noted).format(_in_quotes(reaction.noted)) if reaction.noted else Markup("")  # noqa: S704 - our own words
     if reaction.remark:
         return Markup("<p>“{}{} {}”</p>").format(before, reaction.remark, ask)
@@ -193,21 +193,21 @@ def _probed(reaction: Reaction, ask: str) -> Markup:
 def _gone_on_from(reaction: Reaction) -> Markup:
     you_said = "You also said" if reaction.noted_as_said else "You said"
     if reaction.quote:
-        return Markup("{}: {}. Let me stay there. ").format(you_said, _in_quotes(reaction.quote))
+        return Markup("{}: {} Let me stay there. ").format(you_said, _in_quotes(reaction.quote))
     if reaction.astray:
-        spoken = Markup("I heard: {}. ").format(_in_quotes(reaction.picked)) if reaction.picked else Markup("")
+        spoken = Markup("I heard: {} ").format(_in_quotes(reaction.picked)) if reaction.picked else Markup("")
         return spoken + Markup("Let me bring you back to my question. ")
     if not reaction.picked:
         return Markup("")
     then = f" {SAY_IT_OUTRIGHT}" if reaction.is_near else ""
-    return Markup("{}: {}.{} ").format(you_said, _in_quotes(reaction.picked), then)
+    return Markup("{}: {}{} ").format(you_said, _in_quotes(reaction.picked), then)
 
 
 def _in_quotes(words: str) -> Markup:
-    """What was said, as a sentence of its own in quotation marks, without the mark that ends it."""
+    """What was said, as a sentence of its own in quotation marks, with the mark that ends it behind them."""
     said = words.strip().rstrip(".;:,")
-    first = said.split(maxsplit=1)[0] if said else ""
-    return Markup("<q>{}</q>").format(capital(said) if first.isalpha() else said)
+    first, end = said.split(maxsplit=1)[0] if said else "", "" if said[-1:] in "?!…" else "."
+    return Markup("<q>{}</q>{}").format(capital(said) if first.isalpha() else said, end)
 
 
 def probe_question(point: ProbedPoint, expressions: Expressions) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from app.content.live import Expressions
 from app.grading.rubrics.comparing import IN_A_REPLY
 from app.grading.rubrics.grader import PointGrade, Rubric, Verdict, grade
 from app.grading.rubrics.likeness import NO_CLAIMS
+from app.grading.rubrics.nearness import nearnesses
 from app.grading.rubrics.reading import read as read_words
 from app.interview.at_levels import says
 from app.interview.challenging import TAKEN_BACK, heard_reply, held_in
@@ -16,7 +17,7 @@ from app.interview.keeping import keeps, turns
 from app.interview.parts import Answers, Part, Values, contradicted_by
 from app.interview.prompts import probe_question
 from app.interview.replying import SHORT, is_short_stand, says_nothing, stands_by
-from app.interview.weighing import ASKED_FOR, weighed
+from app.interview.weighing import ABOUT, ASKED_FOR, OWN, weighed
 from app.reveal.words import sentences
 
 NOTHING_DENIED: Mapping[str, str] = {}
@@ -51,7 +52,7 @@ def heard_in_replies(
             if text and probe.point:
                 found.setdefault(probe.point.id, Reply("missed", 0.0, (), (probe.id,)))
             continue
-        said = grade(rubric, text).points
+        said = _about_their_points(grade(rubric, text).points, rubric, text)
         heard = {each.id: Reply(each.verdict, each.credit, each.evidence, (probe.id,)) for each in said}
         if probe.challenge is not None and not is_taken_back(probe, answers, known):
             heard = {
@@ -91,6 +92,14 @@ def is_taken_back(probe: Part, answers: Answers, known: Values) -> bool:
     assert probe.challenge is not None, "asked of challenges alone"
     said = probe.reaction.quote if probe.reaction else ""
     return heard_reply(probe.challenge, said, answers.get(probe.id, ""), probe, known) == TAKEN_BACK
+
+
+def _about_their_points(said: Iterable[PointGrade], rubric: Rubric, text: str) -> Iterator[PointGrade]:
+    """What a reply says beside what it was asked for: a point is said there only by what is about it and no other."""
+    near = nearnesses(rubric.near_claims, read_words(text, rubric.wordings))
+    for each in said:
+        is_about_it = any(one.share > ABOUT and one.of_most > OWN for one in near.get(each.id, ()))
+        yield each if is_about_it or not each.credit or each.id not in near else PointGrade(each.id, "missed", 0.0, ())
 
 
 def _heard_together(

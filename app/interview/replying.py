@@ -16,6 +16,7 @@ _STANDS_BY = re.compile(
     rf"(?:stay|stick|keep|staying|sticking|keeping)(?:ing)? (?:with|to) {_IT}"
     rf"|stand(?:ing)? by {_IT}"
     r"|I still (?:think|say|believe|hold|maintain)"
+    r"|(?:that|this|it) (?:stays|remains) my (?:plan|answer|choice|view|number)"
     rf"|hold(?:ing)? (?:on )?to {_IT}"
     r"|I (?:do not|don't|won't|will not|would not|wouldn't) (?:take (?:it|that|this|any of it) back|change my mind)"
     r")",

@@ -31,7 +31,8 @@ class JudgedPoint:
     that is unsure. `credit` is what counts of the answer, 0 to 1; `pushed` what counts of the replies to probes, which
     say it in `reply`. `criterion` is what a debrief counts it for, `topic` what it is about in a few words. `said_in`
     are the parts whose words carry it: that of the answer, those of replies, or both where one goes on with the other;
-    `near_in` those that have something near it, None where nobody looked.
+    `near_in` those that have something near it, None where nobody looked. What is said in half for lack of a number
+    `wants_figure`.
     """
 
     id: str
@@ -48,6 +49,7 @@ class JudgedPoint:
     topic: str = ""
     said_in: tuple[str, ...] = ()
     near_in: tuple[str, ...] | None = None
+    wants_figure: bool = False
 
     @property
     def is_absent(self) -> bool:

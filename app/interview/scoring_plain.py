@@ -46,7 +46,7 @@ def graded_row(row: Row, part: Part, known: Values, sitting: ToGrade) -> Row:
         ticked=_ticked(question, row.said) if part.kind == "set" and isinstance(question, ChoiceQuestion) else None,
         cure=grade.cure,
         did=grade.did,
-        learn=grade.learn or part.question.learn or "",
+        learn=grade.learn or _learn_of_order(part, question, row.said) or part.question.learn or "",
         said_text=question.said(row.said),
         placed=_placed(question, row.said) if isinstance(question, OrderQuestion) else (),
     )
@@ -55,6 +55,12 @@ def graded_row(row: Row, part: Part, known: Values, sitting: ToGrade) -> Row:
     for again in sitting.pushed(part):
         row = _questioned(row, again, known, question, sitting)
     return row
+
+
+def _learn_of_order(part: Part, question: PlainQuestion, said: str) -> str:
+    """What content has for whoever put an item too early; empty where it has nothing, or nothing is."""
+    early = question.too_early(said) if isinstance(question, OrderQuestion) else None
+    return next((each.learn or "" for each in part.question.items if early and each.id == early.id), "")
 
 
 def _after_own(row: Row, part: Part, known: Values, question: NumberQuestion) -> Row:

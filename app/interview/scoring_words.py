@@ -11,7 +11,7 @@ from app.grading.rubrics.grader import MUCH_IS_WRONG, TERMS_IN_A_ROW, PointGrade
 from app.interview.board_doubts import board_doubt
 from app.interview.challenging import TAKEN_BACK, heard_reply, held_in, what_is_so
 from app.interview.going_back import replaced_before, said_again
-from app.interview.hearing import hear, says_as_before
+from app.interview.hearing import hear, says_as_before, wants_a_figure
 from app.interview.nearness import Subjects, subjects_of
 from app.interview.parts import PUSHED_SHARE, Part, Values, contradicted_by, known_to
 from app.interview.questions import question_of, rubric_of
@@ -62,6 +62,7 @@ def heard_row(row: Row, part: Part, known: Values, sitting: ToGrade) -> Row:
                 criterion=each.criterion,
                 topic=each.topic,
                 near_in=_near_in(each.id, part, probes, subjects, sitting),
+                wants_figure=0 < after.credit < 1 and wants_a_figure(each.shown_by, after.evidence),
             ),
             part,
             replies.get(each.id),

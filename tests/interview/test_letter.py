@@ -94,8 +94,13 @@ def test_what_was_heard_is_counted_and_the_best_of_it_quoted_with_its_question()
     unsure = " ".join(_said(*(_row(f"r{each}", points=10.0) for each in range(4)), _words(met, wrong)))
     assert "“" not in unsure, "an answer that was heard to say the opposite of something is not relied on"
     assert "wrong" not in unsure
-    refused = " ".join(_said(_row("r", "wrong", 40.0), _words(met, wrong)))
-    assert f"I would come back to was said in “Why”: “{OPPOSITE}”" in refused
+    assert "come back" not in " ".join(_said(_row("r", "wrong", 40.0), _words(met, wrong))), "nobody asked about it"
+    asked = _words(
+        met, wrong, pushed=(Pushed("q.probe.w", "Why?", "I would leave that to the library.", "missed", "w"),)
+    )
+    refused = " ".join(_said(_row("r", "wrong", 40.0), asked))
+    heard = OPPOSITE.rstrip(".")
+    assert f"I would come back to was said in “Why”: “{heard}”; asked about it, the candidate answered “I" in refused
     assert "wrong" not in refused, "it may be meant otherwise"
 
 
