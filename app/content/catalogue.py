@@ -19,6 +19,7 @@ from app.content.handbook import Handbook, load_handbook, mark_terms
 from app.content.interview_schemas import Interview
 from app.content.kept import kept
 from app.content.live import COMPILED, ExpressionError
+from app.content.mended import MENDED, Mended
 from app.content.pages import Page
 from app.content.preparation_schemas import Preparation
 from app.content.problem_schemas import Problem
@@ -60,6 +61,9 @@ class Catalogue:
     rubrics: Mapping[str, RubricFile] = field(default_factory=dict)
     preparation: Preparation = field(default_factory=Preparation)
     statements: Statements = field(default_factory=Statements)
+    mended: Mended = field(default_factory=Mended)
+    knowledge: Knowledge = field(default_factory=Knowledge)
+    challenges: tuple[Challenge, ...] = ()
     labs: Mapping[str, CodeLab] = field(default_factory=dict)
     roles: tuple[Role, ...] = ()
 
@@ -209,7 +213,7 @@ class _Loader:
     def load(self) -> Catalogue:
         concepts = self._concepts()
         decks, cards = self._decks()
-        knowledge = self._knowledge()
+        knowledge, challenges = self._knowledge(), tuple(self._challenges())
         problems = self._items("problems/*.yaml", Problem)
         labs = self._labs()
         rubrics = self._rubrics(knowledge)
@@ -218,13 +222,16 @@ class _Loader:
             decks,
             cards,
             problems,
-            self._read_with({**self._interviews(), **self._rounds(problems, labs)}, knowledge),
+            self._read_with({**self._interviews(), **self._rounds(problems, labs)}, knowledge, challenges),
             self._items("experiments/*.yaml", Experiment),
             self.sources,
             given=self._given(),
             rubrics=rubrics,
             preparation=self._single("preparation.yaml", Preparation) or Preparation(),
             statements=self._single(STATEMENTS, Statements) or Statements(),
+            mended=self._single(MENDED, Mended) or Mended(),
+            knowledge=knowledge,
+            challenges=challenges,
             labs=labs,
             roles=(self._single(ROLES, RolesFile) or RolesFile()).roles,
         )
@@ -278,9 +285,11 @@ class _Loader:
                 self.mistakes.append(self.sources[id_].problem(("recordings",), str(error)))
         return interviews
 
-    def _read_with(self, interviews: Mapping[str, Interview], knowledge: Knowledge) -> Mapping[str, Interview]:
+    def _read_with(
+        self, interviews: Mapping[str, Interview], knowledge: Knowledge, challenges: tuple[Challenge, ...]
+    ) -> Mapping[str, Interview]:
         """The interviews and rounds, with what answers in words to them are read with."""
-        challenges, claims = tuple(self._challenges()), self._interview_claims(interviews)
+        claims = self._interview_claims(interviews)
         for id_, interview in interviews.items():
             interview.read_with(knowledge.wordings, challenges, claims.get(id_))
         return interviews
@@ -341,6 +350,7 @@ class _Loader:
         source = self._try(lambda: read_yaml(path, self._shown(path)))
         if source is None:
             return {}
+        self.sources["concepts.yaml"] = source
         entries = source.data.get("concepts")
         if not isinstance(entries, list):
             self.mistakes.append(source.problem(("concepts",), "there must be a list of concepts"))

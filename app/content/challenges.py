@@ -26,7 +26,8 @@ class ChallengeFile(Strict):
 
     It is asked of answers to questions about one of `concepts`. Where it is said, the points that it `contradicts`,
     named as M3.claim.equal, are not. For the content check: `example` says it, `reply` takes it back, `stays` says it
-    again, and `passes` are right and use nearly its words.
+    again, and `passes` are right and use nearly its words. The content must not say it either, unless it is false of
+    these concepts alone, `only_there`.
     """
 
     id: Slug
@@ -45,6 +46,7 @@ class ChallengeFile(Strict):
     reply: Text
     stays: Text
     passes: Annotated[tuple[Text, ...], Field(min_length=3)]
+    only_there: bool = False
 
 
 class ChallengesFile(Strict):

@@ -18,7 +18,7 @@ from app.content.handbook_checks import check_handbook
 from app.content.live import ExpressionError
 from app.content.preparation_checks import check_preparation
 from app.content.roles import ROLES
-from app.content.statements import check_statements
+from app.content.sentence_checks import check_sentences
 from app.core.errors import ContentProblem
 
 # A check gets the catalogue and yields (the key of the item's source, field path, reason).
@@ -37,7 +37,7 @@ def check_content(folder: Path, more: Iterable[Check] = ()) -> tuple[Catalogue, 
         check_cards,
         check_handbook,
         check_preparation,
-        check_statements,
+        check_sentences,
         check_labs,
         *more,
     ):

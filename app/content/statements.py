@@ -8,37 +8,18 @@ What others claim is left alone: quotations, shorthands, slips, wrong options an
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Iterator
+from typing import Annotated
 
 from pydantic import AfterValidator, Field, model_validator
 
-from app.content.live import ExpressionError, Expressions
+from app.content.live import Expressions
 from app.content.schemas import Slug, Strict, Text
 from app.units import MAGNITUDES, factor_of
-
-if TYPE_CHECKING:
-    from app.content.catalogue import Catalogue
 
 STATEMENTS = "statements.yaml"
 FIGURE, UNIT = "figure", "unit"
 RELATIVE = 0.006  # beside the digits it is given with: a third figure may be rounded either way
-
-Location = tuple[str | int, ...]
-Finding = tuple[str, Location, str]
-
-# Fields of items that say what is wrong, what must be matched, or how it computes.
-_WRONG = ("slips", "options", "message", "critical", "against")
-_MATCHED = ("met", "partly", "when", "of", "floor", "items", "pairs")
-_COMPUTED = ("key", "value", "let", "where", "plan", "fields", "levels", "parameters", "related", "figure", "source")
-_NOT_SAID = frozenset((*_WRONG, *_MATCHED, *_COMPUTED))
-_WEAK = ("lean no hire", "no hire", "stuffed", "fluent but wrong")
-_SECTIONS = ("Answer", "Precise", "Trap")
-_OTHERS = re.compile(
-    r"“[^”]*”|^:::(?:shorthand|answer)\n.*?^---$|```.*?```|`[^`\n]*`|\$[^$\n]+\$", re.DOTALL | re.MULTILINE
-)
-_LIVE = re.compile(r"\{\{.*?\}\}", re.DOTALL)
-_UNKNOWN = " □ "
 
 
 def _compiles(pattern: str) -> str:
@@ -160,55 +141,3 @@ def _worked(side: str) -> tuple[float | None, set[str]]:
         else:
             total, product = total + product, -number if item["operator"] == "−" else number
     return total + product, units
-
-
-def check_statements(catalogue: Catalogue) -> Iterator[Finding]:
-    """Every sentence of the content that says a quantity of `statements.yaml`, and every typed sum."""
-    statements = catalogue.statements.statements
-    for identity, location, text in said(catalogue):
-        for statement in statements:
-            yield from ((identity, location, reason) for reason in contradicted(text, statement))
-        yield from ((identity, location, reason) for reason in wrong_sums(text))
-
-
-def said(catalogue: Catalogue) -> Iterator[tuple[str, Location, str]]:
-    """What the content itself says: the key of its source, the place, and the text with its live numbers filled in."""
-    for card in catalogue.cards.values():
-        for name in _SECTIONS:
-            if name in card.source.sections:
-                yield card.id, (f"# {name}",), _own_words(card.source.sections[name], {})
-    for page in catalogue.pages.values():
-        yield f"reference/{page.slug}", ("# body",), _own_words(page.source.sections["body"], {})
-    for rubric in catalogue.rubrics.values():
-        yield from _in(f"rubrics/{rubric.id}", rubric.model_dump(), rubric.values())
-    for kind in (catalogue.problems, catalogue.interviews, catalogue.experiments):
-        for identity, item in kind.items():
-            yield from _in(identity, item.model_dump(), {})
-
-
-def _in(identity: str, value: object, values: Mapping[str, float], location: Location = ()) -> Iterator[Any]:
-    """The texts in the fields of an item, but for those that say what is wrong."""
-    if isinstance(value, str):
-        yield identity, location, _own_words(value, values)
-    elif isinstance(value, Mapping):
-        if value.get("kind") in _WEAK:
-            return
-        for name, each in value.items():
-            if name not in _NOT_SAID:
-                yield from _in(identity, each, values, (*location, name))
-    elif isinstance(value, list | tuple):
-        for index, each in enumerate(value):
-            yield from _in(identity, each, values, (*location, index))
-
-
-def _own_words(text: str, values: Mapping[str, float]) -> str:
-    """`text` without what it quotes, its live numbers as they are shown where they can be computed."""
-    known = Expressions(values)
-
-    def shown(match: re.Match[str]) -> str:
-        try:
-            return known.text(known.fill(match.group()))
-        except ExpressionError:
-            return _UNKNOWN
-
-    return re.sub(r"[\s\u00a0\u2060]+", " ", _LIVE.sub(shown, _OTHERS.sub(_UNKNOWN, text)))

@@ -11,7 +11,9 @@ from pydantic import ValidationError
 
 from app.content.catalogue import Catalogue
 from app.content.checks import check_content
-from app.content.statements import STATEMENTS, Statement, agrees, check_statements, contradicted, said, wrong_sums
+from app.content.said import said
+from app.content.sentence_checks import check_sentences
+from app.content.statements import STATEMENTS, Statement, agrees, contradicted, wrong_sums
 from app.core.settings import ROOT
 from tests.support.cards import edit, write_cards
 from tests.support.shipped import shipped
@@ -60,10 +62,9 @@ def test_a_contradiction_planted_in_a_card_is_refused_with_its_line(cards: Path,
 def test_a_contradiction_in_a_rubrics_point_is_refused() -> None:
     rubric = SHIPPED.rubrics["R01"]
     point = rubric.points[0].model_copy(update={"text": "70B parameters need 1,400 GB of state."})
-    planted: Catalogue = replace(
-        SHIPPED, rubrics={"R01": rubric.model_copy(update={"points": (point, *rubric.points[1:])})}
-    )
-    ((identity, location, reason),) = check_statements(planted)
+    planted = {"R01": rubric.model_copy(update={"points": (point, *rubric.points[1:])})}
+    catalogue = replace(Catalogue(), statements=SHIPPED.statements, rubrics=planted)
+    ((identity, location, reason),) = check_sentences(catalogue)
     assert (identity, location) == ("rubrics/R01", ("points", 0, "text"))
     assert "it is 1120 GB" in reason
 

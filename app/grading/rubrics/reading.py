@@ -61,12 +61,17 @@ class Sentence:
     text: str
     tokens: tuple[Token, ...]
     numbers: tuple[Number, ...]
-    formula: str
+    written: str
     refutes: bool
     dismissals: tuple[tuple[int, frozenset[str]], ...]
     is_list: bool
     is_vague: bool
     where: Mapping[str, tuple[int, ...]] = field(repr=False)
+
+    @cached_property
+    def formula(self) -> str:
+        """Its text as formulas are compared: asked only where one is looked for."""
+        return formula_form(self.written)
 
     @cached_property
     def about(self) -> tuple[frozenset[int], ...]:
@@ -129,9 +134,14 @@ class Reading:
         return sum(len(sentence.tokens) for sentence in self.sentences)
 
 
+def sentences_of(text: str) -> list[str]:
+    """Where `read` takes a text apart: at the ends of sentences and lines, and what is too long in pieces."""
+    return [piece for part in _SENTENCE_END.split(text) for piece in _pieces(part)]
+
+
 def read(text: str, wordings: Wordings = NO_WORDINGS) -> Reading:
     """Read `text`: bounded in time and the same for ever. `wordings` are what else its words say."""
-    pieces = [piece for part in _SENTENCE_END.split(text) for piece in _pieces(part)]
+    pieces = sentences_of(text)
     return Reading(_with_subjects(filter(None, (_sentence(piece, wordings) for piece in pieces[:MOST_SENTENCES]))))
 
 
@@ -185,7 +195,7 @@ def _sentence(written: str, wordings: Wordings) -> Sentence | None:
         shown,
         tokens,
         numbers_in(text, raw, denied),
-        formula_form(digits),
+        digits,
         _refutes(words) or _NOT_CLAIMED.search(text) is not None,
         _dismissals(words, tokens),
         _is_list(words),
