@@ -14,7 +14,7 @@ from app.content.catalogue import Catalogue
 from app.content.handbook import ERRATA, GLOSSARY
 from app.content.live import ExpressionError, Expressions
 from app.content.rubric_schemas import MISCONCEPTIONS
-from app.content.told import Location
+from app.content.sentences import Location
 
 # Fields of items that say what is wrong, what must be matched, or how it computes.
 _WRONG = ("critical", "against", "weak")

@@ -15,8 +15,8 @@ from app.content.live import Expressions, at
 from app.content.mended import MENDED, Mended, MendedStatement
 from app.content.rubric_schemas import shared_patterns
 from app.content.said import said
+from app.content.sentences import Location, Sentences
 from app.content.statements import contradicted, wrong_sums
-from app.content.told import Location, Told
 from app.grading.rubrics.looking import claimed
 from app.grading.rubrics.patterns import Pattern
 
@@ -27,11 +27,11 @@ def check_sentences(catalogue: Catalogue) -> Iterator[Finding]:
     """No sentence contradicts a formula or a typed sum, and what was mended stays so."""
     texts = list(said(catalogue))
     yield from _check_numbers(catalogue, texts)
-    told = Told(texts)
-    yield from _check_mended(catalogue.mended, told)
+    sentences = Sentences(texts)
+    yield from _check_mended(catalogue.mended, sentences)
     for challenge in catalogue.challenges:
         if not challenge.file.only_there:
-            yield from _standing(told, challenge.false.patterns, f"interviewers question it, see {challenge.id}")
+            yield from _standing(sentences, challenge.false.patterns, f"interviewers question it, see {challenge.id}")
 
 
 def _check_numbers(catalogue: Catalogue, texts: Iterable[tuple[str, Location, str]]) -> Iterator[Finding]:
@@ -42,7 +42,7 @@ def _check_numbers(catalogue: Catalogue, texts: Iterable[tuple[str, Location, st
         yield from ((identity, location, reason) for reason in wrong_sums(text))
 
 
-def _check_mended(file: Mended, told: Told) -> Iterator[Finding]:
+def _check_mended(file: Mended, sentences: Sentences) -> Iterator[Finding]:
     """Each entry tells wrong from right and is said nowhere; what holds is said where it is taught."""
     for index, statement in enumerate(file.mended):
         with at("mended", index):
@@ -50,28 +50,28 @@ def _check_mended(file: Mended, told: Told) -> Iterator[Finding]:
             known = Expressions({})
             so = known.text(known.fill(statement.so))
         yield from ((MENDED, ("mended", index, *where), why) for where, why in _tried(statement, so))
-        yield from _standing(told, false, f"{statement.id} was mended: {so}")
-        missing = sorted(set(statement.taught_by) - _sources(told, right)) if right else ()
+        yield from _standing(sentences, false, f"{statement.id} was mended: {so}")
+        missing = sorted(set(statement.taught_by) - _sources(sentences, right)) if right else ()
         for place in missing:
             yield MENDED, ("mended", index, "taught_by"), f"{place} says it no more: {so}"
 
 
-def _standing(told: Told, patterns: Iterable[Pattern], why: str) -> Iterator[Finding]:
+def _standing(sentences: Sentences, patterns: Iterable[Pattern], why: str) -> Iterator[Finding]:
     """Where any of `patterns` is claimed, each sentence once."""
     passed: set[tuple[str, str]] = set()
     for pattern in patterns:
-        for sentence, reading in told.near(pattern):
+        for sentence, reading in sentences.near(pattern):
             found = claimed((pattern,), reading)
             if found is not None and not found.text.endswith("?") and (sentence.source, found.text) not in passed:
                 passed.add((sentence.source, found.text))
                 yield sentence.source, sentence.location, f"“{found.text}”: {why}"
 
 
-def _sources(told: Told, patterns: Iterable[Pattern]) -> set[str]:
+def _sources(sentences: Sentences, patterns: Iterable[Pattern]) -> set[str]:
     return {
         sentence.source
         for pattern in patterns
-        for sentence, reading in told.near(pattern)
+        for sentence, reading in sentences.near(pattern)
         if claimed((pattern,), reading)
     }
 
@@ -81,12 +81,12 @@ def _tried(statement: MendedStatement, so: str) -> Iterator[tuple[Location, str]
     false, right = shared_patterns(statement.says), shared_patterns(statement.right)
     idle = set(range(len(false)))
     for number, stood in enumerate(statement.stood):
-        told = Told([("", (), stood)])
-        hit = {index for index, pattern in enumerate(false) if list(_standing(told, (pattern,), ""))}
+        sentences = Sentences([("", (), stood)])
+        hit = {index for index, pattern in enumerate(false) if list(_standing(sentences, (pattern,), ""))}
         idle -= hit
         if false and not hit:
             yield ("stood", number), f"{stood!r} stood and is not found by says"
-        if _sources(told, right):
+        if _sources(sentences, right):
             yield ("stood", number), f"{stood!r} stood, and shows what is right"
     for index in sorted(idle):
         yield (
@@ -95,9 +95,9 @@ def _tried(statement: MendedStatement, so: str) -> Iterator[tuple[Location, str]
         )
     for number, passes in enumerate((*statement.passes, so)):
         where: Location = ("passes", number) if number < len(statement.passes) else ("so",)
-        if list(_standing(Told([("", (), passes)]), false, "")):
+        if list(_standing(Sentences([("", (), passes)]), false, "")):
             yield where, f"{passes!r} is right, and is found by says"
-    if right and not _sources(Told([("", (), so)]), right):
+    if right and not _sources(Sentences([("", (), so)]), right):
         yield ("so",), f"{so!r} does not show what right looks for"
     unseen = [
         line for line, pattern in zip(statement.right, right, strict=True) if not _shown_by(pattern, statement, so)
@@ -108,4 +108,4 @@ def _tried(statement: MendedStatement, so: str) -> Iterator[tuple[Location, str]
 
 def _shown_by(pattern: Pattern, statement: MendedStatement, so: str) -> bool:
     texts = (so, *statement.passes)
-    return any(_sources(Told([("", (), text)]), (pattern,)) for text in texts)
+    return any(_sources(Sentences([("", (), text)]), (pattern,)) for text in texts)

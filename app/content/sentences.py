@@ -62,7 +62,7 @@ _ANYWHERE = frozenset({"not", "no", "can", "with", "without", "first", "second",
 
 
 @dataclass(frozen=True)
-class ToldSentence:
+class ContentSentence:
     """A sentence with the one before it in its text, which says what its "it" is; `source` is the key of its file."""
 
     source: str
@@ -71,7 +71,7 @@ class ToldSentence:
     before: str = ""
 
 
-class Told:
+class Sentences:
     """Sentences that can be asked which of them say something, by the words that stand in them."""
 
     def __init__(self, texts: Iterable[tuple[str, Location, str]]) -> None:
@@ -86,7 +86,7 @@ class Told:
         self._all = set(range(len(self.sentences)))
         self._having: dict[str, set[int]] = {}
 
-    def near(self, pattern: Pattern) -> Iterator[tuple[ToldSentence, Reading]]:
+    def near(self, pattern: Pattern) -> Iterator[tuple[ContentSentence, Reading]]:
         """The sentences that may hold a pattern, by their words, each as it is read behind the one before it."""
         chosen = self._all
         for group in pattern.places[0]:
@@ -124,13 +124,13 @@ def _read_as(word: str) -> frozenset[str]:
     return frozenset(stem(each) for each in (word, *_PIECE.findall(word), *_PIECE.findall(aliased(word))))
 
 
-def _sentences(texts: Iterable[tuple[str, Location, str]]) -> Iterator[ToldSentence]:
-    told: set[str] = set()
+def _sentences(texts: Iterable[tuple[str, Location, str]]) -> Iterator[ContentSentence]:
+    taken: set[str] = set()
     for source, location, text in texts:
-        if text in told:  # what several items share is said once
+        if text in taken:  # what several items share is said once
             continue
-        told.add(text)
+        taken.add(text)
         before = ""
         for sentence in sentences_of(text):
-            yield ToldSentence(source, location, sentence, before)
+            yield ContentSentence(source, location, sentence, before)
             before = sentence
