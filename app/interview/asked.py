@@ -166,7 +166,7 @@ def _finding(row: Row, point: JudgedPoint) -> Finding:
         word, css, why = "Heard when asked", "met", in_full if point.pushed == 1 else "It counts half."
         kind = "no" if point.heard == "contradicted" else None  # what was wrong at first stays marked
     elif any(each is point for each, _ in row.kept):
-        word = KEPT
+        word, css, kind = KEPT, "contra", "no"
     elif point.differs:
         own = "you said it" if point.met else "you did not say it"
         why = f"{why} By your own judgement {own}; that is kept and does not count.".strip()

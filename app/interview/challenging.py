@@ -11,6 +11,7 @@ from app.grading.rubrics.grader import Rubric, false_claims, grade
 from app.grading.rubrics.lexicon import SUBJECTS
 from app.grading.rubrics.reading import read
 from app.grading.rubrics.wordings import Wordings
+from app.interview.keeping import goes_the_same_way
 from app.interview.parts import Part, Values, contradicted_by, unlinked
 from app.interview.replying import stands_by, takes_back
 from app.reveal.words import sentences
@@ -54,6 +55,8 @@ def heard_reply(challenge: Challenge, said: str, reply: str, part: Part, known: 
     others = [each.false for each in part.challenges if each.id != challenge.id]
     if false_claims(others, heard, part.wordings):
         return STILL_WRONG
+    if goes_the_same_way(said, reply, part.wordings):
+        return SAID_AGAIN
     is_back = _is_taken_back(challenge, heard, known, part.wordings) or _is_taken_back(
         challenge, _of_others(about, reply, part.wordings), known, part.wordings, by_name=True
     )

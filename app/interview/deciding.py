@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from app.grading import levels
 from app.grading.levels import Level
 from app.interview.criteria import Criterion, criteria
-from app.interview.rows import Row
+from app.interview.rows import NOT_ASKED, Row
 from app.words import counted, listed
 
 
@@ -53,10 +53,11 @@ def _lacking(rows: Sequence[Row], rated: Sequence[Criterion]) -> Iterator[str]:
         yield f"{listed(weak)} are at lean no hire or below"
     if not any(_is_own_number(row) for row in rows):
         yield "no number was worked out without help"
-    held = dict.fromkeys(each.topic for row in rows for each in row.challenged if each.is_held_on)
+    false = [each for row in rows for each in row.challenged if each.outcome != NOT_ASKED and not each.is_taken_back]
+    held = dict.fromkeys(each.topic for each in false)
     kept = dict.fromkeys(point.topic for row in rows for point, _ in row.kept if point.topic)
     if held:
-        yield f"what was said of {listed(list(held))} is false, and was kept when asked"
+        yield f"what was said of {listed(list(held))} is false, and was not taken back when asked"
     elif kept:
         yield f"of {listed(list(kept))} the opposite of what is so was heard, and kept when asked"
     failed = sum(row.kind == "coding" and row.is_evidence and row.verdict != "right" for row in rows)

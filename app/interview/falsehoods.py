@@ -70,7 +70,8 @@ def to_go_back_to(asked: Sequence[Row]) -> Iterator[str]:
             if is_open and point.evidence and is_a_sentence(point.evidence[0]):
                 worth = row.points * point.weight / sum(each.weight for each in row.rubric)
                 found.append((worth, row, point.evidence[0], replies[point.id]))
-    found = [each for each in found if each[2] not in each[1].false_words]
+    kept = {point.evidence[0] for row in asked for point, _ in row.kept if point.evidence}
+    found = [each for each in found if each[2] not in each[1].false_words | kept]
     if found:
         _, row, words, reply = max(found, key=lambda each: each[0])
         said, then = quoted(words), quoted(beginning(reply), ends=True)
@@ -112,7 +113,8 @@ def beginning(text: str) -> str:
     """As many sentences of a text as can be quoted, or the beginning of the first one."""
     found: list[str] = []
     for each in sentences(text):
-        if found and len(" ".join((*found, each)).split()) > LONGEST_REPLY:
+        has_said = len(" ".join(found).split()) >= SHORTEST_QUOTE
+        if has_said and len(" ".join((*found, each)).split()) > LONGEST_REPLY:
             break
         found.append(each)
     words = " ".join(found).split()

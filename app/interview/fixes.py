@@ -13,7 +13,7 @@ from app.grading.hints import share_left
 from app.interview.challenging import SAID_AGAIN, STOOD_BY, TAKEN_BACK, WITHDRAWN
 from app.interview.falsehoods import quoted
 from app.interview.lessons import LEAST_LOST, Lesson, lessons
-from app.interview.rows import NO_ANSWER, JudgedPoint, Row
+from app.interview.rows import NO_ANSWER, NOT_ASKED, JudgedPoint, Row
 from app.interview.scorecards import Scorecard
 from app.words import capital, listed, lowered, number_in_words
 
@@ -92,7 +92,8 @@ def _to_unlearn(content: Catalogue, row: Row) -> Iterator[Fix]:
         again = " and said it again when you were asked" if each.outcome == SAID_AGAIN else ""
         again = " and stood by it when you were asked" if each.outcome == STOOD_BY else again
         again = ", and took it back without what is so" if each.outcome == WITHDRAWN else again
-        says = f"In “{row.title}” you said {quoted(each.quote)}{again}. {each.so}"
+        so = f"{each.ask} {each.so}" if each.outcome == NOT_ASKED and each.ask else each.so  # an answer to nothing else
+        says = f"In “{row.title}” you said {quoted(each.quote)}{again}. {so}"
         links = (*_to_read(content, None, each.cure, practise=True), Link(f"#part-{row.id}", "See it below"))
         yield Fix(each.learn, says, lost, links, lost, is_false=True)
 

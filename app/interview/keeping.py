@@ -16,6 +16,8 @@ from app.grading.rubrics.lexicon import stem
 from app.grading.rubrics.likeness import compared_words, is_compared
 from app.grading.rubrics.nearness import nearnesses
 from app.grading.rubrics.reading import Reading, read
+from app.grading.rubrics.wordings import Wordings
+from app.interview.hearing import says_as_before
 from app.interview.replying import stands_by, takes_back
 
 FIRST_WORDS = 4  # of a reply, that answer how things are
@@ -41,10 +43,21 @@ def keeps(said: str, reply: str, rubric: Rubric, point: str) -> bool:
     if stands_by(reply):
         return True
     before, after = read(said, rubric.wordings), read(reply, rubric.wordings)
-    lean, ways = _lean(after, rubric, point), _ways(before)
-    if _ways(after, FIRST_WORDS) & ways and _ways(after) - ways <= {"nothing"}:
+    lean = _lean(after, rubric, point)
+    if _go_the_same_way(before, after):
         return lean <= CLEARLY
-    return _alike(before, after, rubric) >= ALIKE and lean <= TURNED
+    return lean <= TURNED and (says_as_before(reply) or _alike(before, after, rubric) >= ALIKE)
+
+
+def goes_the_same_way(said: str, reply: str, wordings: Wordings) -> bool:
+    """Whether a reply begins with the same way as what was `said`, goes no other and does not take it back."""
+    return not takes_back(reply) and _go_the_same_way(read(said, wordings), read(reply, wordings))
+
+
+def _go_the_same_way(before: Reading, after: Reading) -> bool:
+    ways = _ways(before)
+    begins = _ways(after, FIRST_WORDS) & ways - {"nothing"}  # who answers “nothing” may be asked what is left
+    return bool(begins) and _ways(after) - ways <= {"nothing"}
 
 
 def turns(said: str, reply: str, rubric: Rubric, point: str) -> bool:
@@ -56,6 +69,11 @@ def turns(said: str, reply: str, rubric: Rubric, point: str) -> bool:
     before, after = read(said, rubric.wordings), read(reply, rubric.wordings)
     least = TURNED_WITH_A_FIGURE if _numbers(after) - _numbers(before) else TURNED
     return _lean(after, rubric, point) > least
+
+
+def leans(rubric: Rubric, point: str, said: str) -> float:
+    """How much words lean to what is right of a point, where they come nearest to it; below 0 to what is wrong."""
+    return _lean(read(said, rubric.wordings), rubric, point)
 
 
 def _lean(reply: Reading, rubric: Rubric, point: str) -> float:

@@ -17,6 +17,7 @@ from app.grading import levels
 from app.interview.criteria import Criterion
 from app.interview.deciding import unaided_share
 from app.interview.falsehoods import (
+    MOST_FALSE,
     asked_in_vain,
     false_words,
     held_and_taken_back,
@@ -233,7 +234,7 @@ def _said_wrongly(card: Scorecard, asked: Sequence[Row]) -> Iterator[str]:
     of no hire, what may be meant otherwise."""
     false = [*false_words(asked), *kept_when_asked(asked)]
     yield from false
-    if not false and not levels.is_at_least(card.level or "no hire", "hire"):
+    if len(false) < MOST_FALSE and not levels.is_at_least(card.level or "no hire", "hire"):
         yield from to_go_back_to(asked)
 
 
@@ -299,8 +300,7 @@ def _outlook(
         weak = weakest.title.lower() if weakest and weakest.level != "strong hire" else ""
         hardly = f"{listed(unrated)}, for which hardly anything was asked here" if unrated else ""
         kept = (each.topic for each in _to_return_to(asked)[:MOST_TOPICS])
-        look = listed(list(filter(None, (*kept, weak))), "and at")
-        look = " and at ".join(filter(None, (look, hardly)))
+        look = listed(list(filter(None, (*kept, weak, hardly))), "and at")
         yield f"I would take them on; the next round should look at {look}." if look else "I would take them on."
         return
     false = [each.learn for row in asked for each in row.challenged if each.is_held_on]
@@ -316,8 +316,8 @@ def _outlook(
 
 def _to_return_to(asked: Sequence[Row]) -> list[JudgedPoint]:
     """The points whose opposite was kept, the heaviest first."""
-    kept = {point.id for row in asked for point, _ in row.kept}
-    return _by_weight(asked, lambda point: point.id in kept and point.heard == "contradicted" and not point.counts)
+    kept = [point for row in asked for point, _ in row.kept]
+    return _by_weight(asked, lambda point: any(each is point for each in kept))
 
 
 def _as_learnt(learn: str) -> str:

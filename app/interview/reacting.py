@@ -18,6 +18,7 @@ from app.interview.board_doubts import board_doubt
 from app.interview.challenging import held_in
 from app.interview.going_back import goes_by_first, replaced_before, said_again
 from app.interview.hearing import hear_quickly
+from app.interview.keeping import leans
 from app.interview.parts import (
     Answers,
     Part,
@@ -229,7 +230,9 @@ def _to_words(
     quote = " ".join(verdict.evidence) if verdict.verdict == "contradicted" else ""
     found = Reaction(probe_id(part, point), quote=quote, astray=not asked and all(map(_is_missed, heard)))
     if point.id in near:
-        found = replace(found, picked=" ".join(near[point.id]), is_near=True)
+        said = " ".join(near[point.id])
+        is_doubted = leans(rubric, point.id, said) < 0
+        found = replace(found, quote=said) if is_doubted else replace(found, picked=said, is_near=True)
     if part.own is not None:
         found = replace(found, remark=_instead(part, known, answers))
     return _gone_on(found, part, point, probes, known, answers, replies, denied_in(heard).values())

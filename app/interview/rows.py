@@ -105,7 +105,7 @@ class Pushed:
 class Challenged:
     """Something false that an answer said (`quote`), and what became of it when it was asked about; `outcome` is one of
     `app.interview.challenging`, or that it was not asked about or not answered; `reply` is what was said then.
-    `contradicts` are points that it stands against, `so` is what is so, in plain words."""
+    `contradicts` are points that it stands against, `so` is what is so, in plain words, as the answer to `ask`."""
 
     id: str
     topic: str
@@ -116,6 +116,7 @@ class Challenged:
     cure: str
     contradicts: tuple[str, ...] = ()
     reply: str = ""
+    ask: str = ""
 
     @property
     def is_taken_back(self) -> bool:
@@ -232,16 +233,17 @@ class Row:
 
     @property
     def kept(self) -> tuple[tuple[JudgedPoint, str], ...]:
-        """The points whose opposite was heard and kept when it was asked about, each with the reply that kept it."""
+        """The points whose opposite was heard, or might have been, and was kept when it was asked about, each with the
+        reply that kept it."""
         replies = {each.point: each.said for each in self.pushed if each.point and each.verdict == "contradicted"}
-        against = (each for each in self.rubric if each.heard == "contradicted" and not each.counts)
+        against = (each for each in self.rubric if each.heard in ("contradicted", "unsure") and not each.counts)
         return tuple((each, replies[each.id]) for each in against if each.id in replies)
 
     @property
     def is_doubtful(self) -> bool:
         """Whether it says something that is false, or was heard as the opposite of a point, and was not put right."""
         denied = any(each.heard == "contradicted" and not each.counts for each in self.rubric)
-        return denied or any(not each.is_taken_back for each in self.challenged)
+        return denied or bool(self.kept) or any(not each.is_taken_back for each in self.challenged)
 
     @property
     def lost(self) -> float:

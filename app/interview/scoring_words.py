@@ -9,7 +9,7 @@ from app.content.live import Expressions
 from app.content.markdown import render_inline
 from app.grading.rubrics.grader import MUCH_IS_WRONG, TERMS_IN_A_ROW, PointGrade, Verdict
 from app.interview.board_doubts import board_doubt
-from app.interview.challenging import TAKEN_BACK, heard_reply, held_in, what_is_so
+from app.interview.challenging import TAKEN_BACK, asked_of, heard_reply, held_in, what_is_so
 from app.interview.going_back import replaced_before, said_again
 from app.interview.hearing import hear, says_as_before, wants_a_figure
 from app.interview.nearness import Subjects, subjects_of
@@ -158,8 +158,8 @@ def _challenged(
             reply = sitting.said(asked[challenge.id])
             outcome = heard_reply(challenge, held.said, reply, part, known) if reply else NO_ANSWER
         file, points = challenge.file, tuple(sorted(contradicted_by(challenge, part)))
-        so = what_is_so(challenge, known)
-        found.append(Challenged(file.id, file.topic, held.said, outcome, so, file.learn, file.cure, points, reply))
+        so, ask = what_is_so(challenge, known), asked_of(challenge, known)
+        found.append(Challenged(file.id, file.topic, held.said, outcome, so, file.learn, file.cure, points, reply, ask))
     return tuple(found)
 
 

@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from app.grading.rubrics.grader import Point, PointGrade, Rubric, may_be_met
+from app.grading.rubrics.grader import Point, PointGrade, Rubric, grade, may_be_met
+from app.grading.rubrics.likeness import NO_CLAIMS
 from app.grading.rubrics.nearness import Nearness, nearnesses
 from app.grading.rubrics.reading import Reading, Sentence
 
 ABOUT = 0.1  # the share from which a statement is about a point
+HARDLY = 0.05  # … up to which one that is nearer to another point has nothing to do with it
 SAYS = 0.12  # … and may say it, where no evidence does
 SAYS_IN_TWO = 0.135  # … of two sentences, which have more words to be near by
 ASKED_FOR = 0.15  # … of a reply: it is short, and what is short is near to anything
@@ -31,9 +33,8 @@ def weighed(
     points: Sequence[PointGrade], rubric: Rubric, reading: Reading, about: float = ABOUT
 ) -> tuple[PointGrade, ...]:
     """The points as they were heard in `reading`, after the statement that comes nearest to each was weighed."""
-    weighing = _Weighing(
-        {each.id: each for each in rubric.points}, nearnesses(rubric.near_claims, reading), reading.sentences, about
-    )
+    near = nearnesses(rubric.near_claims, reading)
+    weighing = _Weighing({each.id: each for each in rubric.points}, near, reading.sentences, about, rubric)
     at_first = {each.id: weighing.of(each) for each in points}
     return tuple(weighing.of(each, _belief(at_first, each.id)) for each in points)
 
@@ -53,18 +54,32 @@ class _Weighing:
     near: Mapping[str, Sequence[Nearness]]
     sentences: Sequence[Sentence]
     about: float
+    rubric: Rubric
 
     def of(self, heard: PointGrade, belief: float = 0.0) -> PointGrade:
         """A point as it was heard, after its nearest statement was weighed."""
         near = self.near.get(heard.id)
         if not near:
             return heard
+        if heard.credit and self._is_of_another(heard, near):
+            return self._without_evidence(heard, near[0], belief)
         if heard.credit:
             is_denied = near[0].lean + belief < DENIES and self._rests_on(heard, near) + belief < DENIES
             return replace(heard, verdict="unsure", credit=0.0) if is_denied else heard
         if heard.verdict == "contradicted" and near[0].lean + belief <= 0:
             return heard
         return self._without_evidence(heard, near[0], belief)
+
+    def _is_of_another(self, heard: PointGrade, near: Sequence[Nearness]) -> bool:
+        """Whether a point is only like what was said, by words that another point has, and no evidence stands there."""
+        for each in near:
+            said = [self.sentences[at].text for at in each.sentences]
+            if len(heard.evidence) == 1 and all(text in heard.evidence[0] for text in said):
+                if each.share > HARDLY or each.of_most > OWN:
+                    return False
+                alone = replace(self.rubric, points=(self.points[heard.id],), critical=(), floor=(), stance=None)
+                return not grade(replace(alone, claims=NO_CLAIMS), heard.evidence[0]).points[0].credit
+        return False
 
     def _rests_on(self, heard: PointGrade, near: Sequence[Nearness]) -> float:
         """How much the evidence of a point leans where it is nearest to it."""

@@ -6,10 +6,12 @@ import pytest
 
 from app.content.catalogue import Catalogue
 from app.interview.asked import KEPT, questions_asked
+from app.interview.challenging import SAID_AGAIN, WITHDRAWN, heard_reply, held_in
 from app.interview.criteria import criteria
 from app.interview.debrief import topics_of
 from app.interview.deciding import decide
 from app.interview.fixes import fixes
+from app.interview.hearing import hear
 from app.interview.keeping import keeps, turns
 from app.interview.letter import Pace, letter
 from app.interview.parts import parts_of
@@ -83,6 +85,42 @@ def test_what_was_kept_is_told_everywhere_and_holds_the_level(content: Catalogue
         if part.row.id == "q3"
     )
     assert exchange.verdict == KEPT
+
+
+def test_what_leans_to_what_is_wrong_is_doubted_and_kept_when_it_is_said_again(content: Catalogue) -> None:
+    """It was not clear at first; who says it again when asked makes it so."""
+    sitting = sit(content, "M9")
+    explain = next(each for each in parts_of(sitting.interview) if each.id == "q3")
+    same = "In total that is still the same traffic as DDP, since DDP also sends everything twice."
+    rest = "Keep the layers gathered after forward and the second gather is gone."
+    sitting.give(explain, f"A layer is freed after its forward. Backward needs the weights again. {same} {rest}")
+    reaction = sitting.reactions["q3"]
+    assert (reaction.quote, reaction.is_near) == (same, False)
+    probe = next(each for each in parts_of(sitting.interview, sitting.reactions) if each.role == "probe")
+    sitting.give(probe, "No change, both move two times the weights per step.")
+    assert [point.id for point, _ in sitting.card().row("q3").kept] == ["bytes"]
+
+
+def test_a_falsehood_is_said_again_by_who_begins_the_same_way(content: Catalogue) -> None:
+    sitting = sit(content, "M9")
+    explain = next(each for each in parts_of(sitting.interview) if each.id == "q3")
+    less = "FSDP moves less than DDP, because each rank only handles its own shard."
+    (held,) = held_in(explain, less, sitting.values)
+    assert heard_reply(held.challenge, less, KEPT_REPLY, explain, sitting.values) == SAID_AGAIN
+    back = "I take that back, I would have to count it."
+    assert heard_reply(held.challenge, less, back, explain, sitting.values) == WITHDRAWN
+
+
+def test_degrees_alone_name_no_alternative_and_half_of_a_layout(content: Catalogue) -> None:
+    sitting = sit(content, "M5")
+    commit = next(each for each in parts_of(sitting.interview) if each.id == "commit")
+    rubric = rubric_of(commit, {**sitting.values, "said": {"state": 1e9, "bubble": 0.1}})
+    heard = {
+        each.id: each for each in hear(rubric, commit.question.rubric, "It is tensor 4, pipeline 4, data 32.").points
+    }
+    assert (heard["layout"].credit, heard["alternative"].credit) == (0.5, 0.0)
+    bare = hear(rubric, commit.question.rubric, "Tensor 8, pipeline 4, data 16.").points
+    assert not next(each.credit for each in bare if each.id == "alternative")
 
 
 def test_who_turns_earns_half_of_it_and_nothing_is_held_against_them(content: Catalogue) -> None:
