@@ -230,9 +230,9 @@ def _to_words(
     quote = " ".join(verdict.evidence) if verdict.verdict == "contradicted" else ""
     found = Reaction(probe_id(part, point), quote=quote, astray=not asked and all(map(_is_missed, heard)))
     if point.id in near:
-        said = " ".join(near[point.id])
-        is_doubted = leans(rubric, point.id, said) < 0
-        found = replace(found, quote=said) if is_doubted else replace(found, picked=said, is_near=True)
+        words = " ".join(near[point.id])
+        is_doubted = leans(rubric, point.id, words) < 0
+        found = replace(found, quote=words) if is_doubted else replace(found, picked=words, is_near=True)
     if part.own is not None:
         found = replace(found, remark=_instead(part, known, answers))
     return _gone_on(found, part, point, probes, known, answers, replies, denied_in(heard).values())
