@@ -135,23 +135,93 @@ def test_a_plan_as_megatron_lm_is_told_it() -> None:
 
 
 def test_a_plan_as_torchtitan_is_told_it() -> None:
+    """Names of torchtitan/config/configs.py at b5bcd76c6; what a function of it looks like, its config/README.md."""
     parallel = {"data": 8, "tensor": 4, "pipeline": 4, "zero": 3, "shard": 4, "schedule": "1f1b"}
-    _, flags = flags_of(made(parallel={**parallel, "reshard_after_forward": False}))
-    for wanted in (
-        "--parallelism.data_parallel_replicate_degree 2",
-        "--parallelism.data_parallel_shard_degree 4",
-        "--parallelism.fsdp_reshard_after_forward never",
-        "--parallelism.tensor_parallel_degree 4",
-        "--parallelism.pipeline_parallel_schedule 1F1B",
-        "--activation_checkpoint.mode full",
-        "--training.seq_len 4096",
-        "--training.local_batch_size 16",
-    ):
-        assert wanted in flags.flags
-    assert any("ZeRO-1" in each for each in flags_of(made())[1].leaves_open)
-    assert "--model.flavor 70B" in flags.flags
+    _, told = flags_of(made(parallel={**parallel, "reshard_after_forward": False}))
+    assert "b5bcd76c6" in told.title
+    assert (
+        told.text
+        == """\
+from torchtitan.config import CompileConfig
+from torchtitan.distributed.activation_checkpoint import FullAC
+from torchtitan.models.llama3 import model_registry
+from torchtitan.models.llama3.config_registry import llama3_70b
+from torchtitan.trainer import Trainer
+
+
+def plan() -> Trainer.Config:
+    config = llama3_70b()
+    config.model_spec = model_registry("70B")
+    config.parallelism.data_parallel_replicate_degree = 2
+    config.parallelism.data_parallel_shard_degree = 4
+    config.parallelism.fsdp_reshard_after_forward = "never"
+    config.parallelism.tensor_parallel_degree = 4
+    config.parallelism.enable_sequence_parallel = True
+    config.parallelism.context_parallel_degree = 1
+    config.parallelism.expert_parallel_degree = 1
+    config.parallelism.pipeline_parallel_degree = 4
+    config.parallelism.pipeline_parallel_schedule = "1F1B"
+    config.parallelism.pipeline_parallel_layers_per_stage = 20
+    config.parallelism.pipeline_parallel_first_stage_less_layers = 0
+    config.parallelism.pipeline_parallel_last_stage_less_layers = 0
+    config.parallelism.num_pp_microbatches = 16
+    config.training.disable_cuda_graphs = True
+    config.training.max_context_length = 4096
+    config.training.num_tokens_per_microbatch_per_dp_rank = 4096
+    config.training.num_tokens_per_train_step = 524288
+    config.activation_checkpoint = FullAC.Config()
+    config.compile = CompileConfig(enable=False)
+    return config"""
+    )
+
+
+@pytest.mark.parametrize(
+    ("request_", "setting", "left_open"),
+    [
+        ({"parallel": {"zero": 1}}, 'fsdp_reshard_after_forward = "never"', "ZeRO-1"),
+        ({"parallel": {"pipeline": 1, "data": 32}}, "pipeline_parallel_degree = 1", "data order"),
+        (
+            {"parallel": {"context": 2, "data": 4, "context_exchange": "ring"}},
+            "context_parallel_degree = 2",
+            "keys by ring",
+        ),
+        ({"parallel": {"zero": 0, "context": 2, "data": 4}}, "data_parallel_shard_degree = 1", "whole weights"),
+        (
+            {"training": {"compile": True}, "parallel": {"overlap": {"tensor": True}}},
+            "async_tensor_parallel=True)",
+            "data",
+        ),
+        ({"parallel": {"overlap": {"tensor": True}}}, "CompileConfig(enable=False)", "it wants compile.enable"),
+        ({"training": {"recompute": "none"}}, "activation_checkpoint = None", "data"),
+        ({"training": {"recompute": "selective"}}, "activation_checkpoint = SelectiveAC.Config()", "data"),
+        (
+            {"training": {"precision": "fp8-mixed"}},
+            'model_registry("70B")',
+            "converters=[Float8LinearConverter.Config(",
+        ),
+        ({"parallel": {"sequence_parallel": False}}, "enable_sequence_parallel = False", "data"),
+    ],
+)
+def test_each_choice_of_a_plan_is_a_setting_of_torchtitan_or_left_open(
+    request_: dict[str, dict[str, Any]], setting: str, left_open: str
+) -> None:
+    _, told = flags_of(made(**request_))
+    assert setting in told.text
+    assert any(left_open in each for each in told.leaves_open)
+
+
+def test_experts_and_models_of_ones_own_as_torchtitan_is_told_them() -> None:
+    parallel = {"data": 16, "tensor": 4, "pipeline": 8, "expert": 16, "expert_tensor": 4, "zero": 3}
+    request = {"model": "deepseek-v3", "parallel": parallel, "training": {"predicted_tokens": 1}}
+    _, told = flags_of(parse_estimate_request(request))
+    assert "config = deepseek_v3_671b()" in told.text
+    assert "config.parallelism.expert_parallel_degree = 16" in told.flags
+    assert "expert_tensor" not in told.text
+    assert any("it keeps each whole" in each for each in told.leaves_open)
+    assert any("num_mtp_layers=1" in each for each in told.leaves_open)
     shape = {"layers": 8, "hidden": 1024, "heads": 8, "kv_heads": 8, "ffn_hidden": 4096, "vocab": 32000}
     (_, own) = flags_of(parse_estimate_request({"model": shape, "training": {"sequence": 2048}}))
+    assert "from own_models import own_model" in own.text
     assert any("n_layers=8, dim=1024" in each for each in own.leaves_open)
     latent, _ = flags_of(parse_estimate_request({"model": "deepseek-v3"}))
     assert {"--kv-lora-rank 512", "--num-experts 256", '--moe-layer-freq "([0]*3+[1]*58)"'} <= set(latent.flags)
@@ -161,8 +231,8 @@ def test_a_plan_as_torchtitan_is_told_it() -> None:
 def test_no_framework_is_told_to_replicate_what_a_plan_shards(zero: int) -> None:
     megatron, torchtitan = flags_of(made(parallel={"zero": zero}))
     assert "--use-distributed-optimizer" in megatron.flags
-    assert "--parallelism.data_parallel_replicate_degree 1" in torchtitan.flags
-    assert "--parallelism.fsdp_reshard_after_forward never" in torchtitan.flags
+    assert "config.parallelism.data_parallel_replicate_degree = 1" in torchtitan.flags
+    assert 'config.parallelism.fsdp_reshard_after_forward = "never"' in torchtitan.flags
 
 
 @pytest.mark.slow
@@ -230,8 +300,8 @@ def test_torchtitan_is_told_the_layers_of_each_chunk(
 ) -> None:
     """Where all but the ends are alike: ceil((80 + first + last) / layers) chunks (pipeline_parallel.py)."""
     _, flags = flags_of(made(parallel=parallel))
-    at = "--parallelism.pipeline_parallel_"
+    at = "config.parallelism.pipeline_parallel_"
     names = ("layers_per_stage", "first_stage_less_layers", "last_stage_less_layers")
     told = [each for each in flags.flags if each.startswith(tuple(at + name for name in names))]
-    assert told == [f"{at}{name} {value}" for name, value in zip(names, wanted or (), strict=False)]
+    assert told == [f"{at}{name} = {value}" for name, value in zip(names, wanted or (), strict=False)]
     assert any("module_fqns_per_model_part" in each for each in flags.leaves_open) == (wanted is None)

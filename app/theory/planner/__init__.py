@@ -11,9 +11,10 @@ from app.theory.planner.candidates import Candidate, SearchResult
 from app.theory.planner.estimate import estimate, fewest_ranks, outcome
 from app.theory.planner.explaining import Step, Term, next_bottleneck, one_step_away, terms
 from app.theory.planner.fields import Overlap, PlanParallel, PlanTraining
-from app.theory.planner.flags import Flags, flags_of
+from app.theory.planner.flags import flags_of
 from app.theory.planner.front import Point, front
 from app.theory.planner.limits import Axes, Bound
+from app.theory.planner.model_flags import Flags
 from app.theory.planner.requests import (
     Cluster,
     EstimateRequest,

@@ -1,64 +1,26 @@
-"""A plan as the flags of Megatron-LM or the settings of torchtitan, with what they leave open.
+"""A plan as other software takes it: the flags of Megatron-LM, a configuration of torchtitan, and what they leave open.
 
-Names are those of Megatron-Core's arguments and torchtitan's job configuration in 2025; what a framework has no flag
-for is said, not approximated.
+Names are those of Megatron-LM's arguments at d98e8a64dd, 22 August 2026; what a framework has no flag for is said, not
+approximated.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-from app.theory.planner.engine.casting import CASTS
-from app.theory.planner.engine.placement import chunk_sizes
 from app.theory.planner.engine.resolve import profile_of
 from app.theory.planner.fields import PlanParallel, PlanTraining
-from app.theory.planner.model_flags import Pairs, megatron_model, torchtitan_model, torchtitan_model_open
+from app.theory.planner.model_flags import Flags, Pairs, megatron_model
 from app.theory.planner.requests import EstimateRequest
-from app.theory.planner.software import layout_of, runs, said_of
+from app.theory.planner.software import runs, said_of
+from app.theory.planner.torchtitan import configuration_of
 from app.theory.state import LAYOUTS
 from labs.spec import Model
-
-TORCHTITAN_SCHEDULES = {
-    "gpipe": "GPipe",
-    "1f1b": "1F1B",
-    "interleaved": "Interleaved1F1B",
-    "looped-bfs": "LoopedBFS",
-    "zero-bubble": "InterleavedZeroBubble",
-    "zbv": "ZBVZeroBubble",
-    "dualpipev": "DualPipeV",
-}
-
-# Source: torchtitan's torchtitan/config (README.md and configs.py), August 2026.
-TORCHTITAN_SINCE = (
-    "names since 2026, where a configuration is written in Python: batches are counted in tokens "
-    "(num_tokens_per_microbatch_per_dp_rank, num_tokens_per_train_step), a pipeline's micro-batches by "
-    "num_pp_microbatches, and async tensor parallelism stands under compile"
-)
-
-
-@dataclass(frozen=True)
-class Flags:
-    """What to write on the command line of `framework`, and what it does not say."""
-
-    framework: str
-    flags: tuple[str, ...]
-    leaves_open: tuple[str, ...]
-
-    @property
-    def text(self) -> str:
-        """A line for each flag, ready for a shell."""
-        return " \\\n".join(self.flags)
-
-
-def chunks_of(model: Model, parallel: PlanParallel) -> tuple[int, ...]:
-    """Layers of every chunk in order."""
-    return parallel.stages or chunk_sizes(model.layers, parallel.pipeline * parallel.virtual_stages)
 
 
 def flags_of(request: EstimateRequest) -> tuple[Flags, Flags]:
     """For Megatron-LM and for torchtitan, of a plan whose model has a shape."""
-    return _megatron(request), _torchtitan(request)
+    return _megatron(request), configuration_of(request)
 
 
 def _megatron(request: EstimateRequest) -> Flags:
@@ -178,90 +140,6 @@ def _megatron_overlap(request: EstimateRequest) -> Pairs:
             yield "--overlap-param-gather", ""
     if parallel.tensor > 1 and parallel.sequence_parallel and asked.tensor is not False:
         yield "--tp-comm-overlap", ""
-
-
-def _torchtitan(request: EstimateRequest) -> Flags:
-    model, parallel, training = request.model, request.parallel, request.training
-    assert isinstance(model, Model), "a size alone has no plan"
-    replicas = parallel.data * parallel.context
-    shards = (parallel.shard or replicas) if parallel.zero else 1
-    inside = max(1, shards // parallel.context) if parallel.zero else 1
-    again = False if parallel.zero in (1, 2) else parallel.reshard_after_forward
-    modes = {None: "default", True: "always", False: "never"}
-    sizes = chunks_of(model, parallel)
-    activation = {"none": "none", "selective": "selective", "full": "full"}[training.recompute]
-    pairs = [
-        *torchtitan_model(model),
-        ("--parallelism.data_parallel_replicate_degree", str(parallel.data // inside)),
-        ("--parallelism.data_parallel_shard_degree", str(inside)),
-        ("--parallelism.fsdp_reshard_after_forward", modes[again]),
-        ("--parallelism.tensor_parallel_degree", str(parallel.tensor)),
-        *((("--parallelism.enable_async_tensor_parallel", ""),) if parallel.overlap.tensor else ()),
-        ("--parallelism.pipeline_parallel_degree", str(parallel.pipeline)),
-        *(
-            (("--parallelism.pipeline_parallel_schedule", TORCHTITAN_SCHEDULES[parallel.schedule]),)
-            if parallel.pipeline > 1
-            else ()
-        ),
-        *_torchtitan_stages(sizes),
-        ("--parallelism.context_parallel_degree", str(parallel.context)),
-        *_torchtitan_experts(model, parallel),
-        ("--training.local_batch_size", str(_local_batch(request))),
-        *((("--training.global_batch_size", str(training.global_batch)),) if training.global_batch else ()),
-        ("--training.seq_len", str(training.sequence)),
-        ("--activation_checkpoint.mode", activation),
-        *(
-            (("--parallelism.pipeline_parallel_microbatch_size", str(training.micro_batch)),)
-            if parallel.pipeline > 1
-            else ()
-        ),
-        *((("--compile.enable", ""),) if training.compile else ()),
-    ]
-    opened = ["data order, learning rate and checkpoints", TORCHTITAN_SINCE, *torchtitan_model_open(model)]
-    if parallel.zero in (1, 2):
-        opened.append(f"ZeRO-{parallel.zero}: FSDP2 shards weights too; kept gathered after forward it is about ZeRO-2")
-    if not tuple(_torchtitan_stages(sizes)) and len(sizes) > 1:
-        layers = ", ".join(map(str, sizes))
-        opened.append(f"chunks of {layers} layers: parallelism.module_fqns_per_model_part lists the modules of each")
-    if training.precision in CASTS:
-        opened.append(f"{training.precision.removesuffix('-mixed')}: the converter and its recipe")
-    if training.recompute_modules:
-        opened.append("recomputation by module: its selective mode goes by operation")
-    own = layout_of("torchtitan", training.precision)
-    if training.state_layout != own:
-        opened.append(f"state as {training.state_layout}: it keeps {LAYOUTS[own].bytes_each} bytes a parameter")
-    if parallel.expert_nodes:
-        opened.append("how many nodes a token may reach")
-    return Flags("torchtitan", _joined(pairs), tuple(opened))
-
-
-def _torchtitan_stages(sizes: tuple[int, ...]) -> Pairs:
-    """Layers of a chunk, and how many fewer the first and the last one hold, where all between are alike: torchtitan
-    counts the ends as so many layers, of which it takes one each unless told otherwise
-    (torchtitan/distributed/pipeline_parallel.py)."""
-    if len(sizes) == 1:
-        return
-    most = max(sizes)
-    if any(size != most for size in sizes[1:-1]):
-        return
-    yield "--parallelism.pipeline_parallel_layers_per_stage", str(most)
-    yield "--parallelism.pipeline_parallel_first_stage_less_layers", str(most - sizes[0])
-    yield "--parallelism.pipeline_parallel_last_stage_less_layers", str(most - sizes[-1])
-
-
-def _torchtitan_experts(model: Model, parallel: PlanParallel) -> Pairs:
-    if parallel.expert > 1:
-        yield "--parallelism.expert_parallel_degree", str(parallel.expert)
-    if model.experts > 1 and parallel.expert > 1 and parallel.tensor > 1:
-        yield "--parallelism.expert_tensor_parallel_degree", str(parallel.expert_cut)
-
-
-def _local_batch(request: EstimateRequest) -> int:
-    """Sequences a data rank takes before an optimizer step: with a pipeline all of them, else one micro-batch."""
-    training, parallel = request.training, request.parallel
-    if parallel.pipeline == 1 or training.global_batch is None:
-        return training.micro_batch
-    return training.global_batch // parallel.data
 
 
 def _joined(pairs: list[tuple[str, str]]) -> tuple[str, ...]:

@@ -1,19 +1,53 @@
-"""A model as other programs are told it: Megatron-LM's arguments, torchtitan's flavors."""
+"""What other programs are told, and of it the model: Megatron-LM's arguments, torchtitan's flavors."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from app.theory.presets import PRESETS
 from labs.spec import LatentAttention, Model
 
 Pairs = Iterator[tuple[str, str]]
-# The flavors that torchtitan's model registry has of published models.
-TORCHTITAN_FLAVORS: Mapping[str, tuple[str, str]] = {
-    "llama-3-8b": ("llama3", "8B"),
-    "llama-3-70b": ("llama3", "70B"),
-    "llama-3-405b": ("llama3", "405B"),
-    "deepseek-v3": ("deepseek_v3", "671B"),
+
+
+@dataclass(frozen=True)
+class Flags:
+    """What to write on the command line of `framework`, and what it does not say."""
+
+    framework: str
+    flags: tuple[str, ...]
+    leaves_open: tuple[str, ...]
+
+    @property
+    def title(self) -> str:
+        return f"Flags of {self.framework}"
+
+    @property
+    def text(self) -> str:
+        """A line for each flag, ready for a shell."""
+        return " \\\n".join(self.flags)
+
+
+@dataclass(frozen=True)
+class TorchtitanModel:
+    """A model of torchtitan's: its package, the flavor in its registry, and the configuration it is trained with."""
+
+    name: str
+    flavor: str
+    function: str
+
+    @property
+    def module(self) -> str:
+        return f"torchtitan.models.{self.name}.config_registry"
+
+
+# What torchtitan's model registry has of published models.
+TORCHTITAN_MODELS: Mapping[str, TorchtitanModel] = {
+    "llama-3-8b": TorchtitanModel("llama3", "8B", "llama3_8b"),
+    "llama-3-70b": TorchtitanModel("llama3", "70B", "llama3_70b"),
+    "llama-3-405b": TorchtitanModel("llama3", "405B", "llama3_405b"),
+    "deepseek-v3": TorchtitanModel("deepseek_v3", "671B", "deepseek_v3_671b"),
 }
 
 
@@ -71,22 +105,6 @@ def _experts(model: Model) -> Pairs:
         yield "--moe-layer-freq", f'"([0]*{model.dense_layers}+[1]*{model.layers - model.dense_layers})"'
 
 
-def torchtitan_model(model: Model) -> Pairs:
-    """The model's flavor, where torchtitan has one of its shape."""
-    found = _flavor(model)
-    if found is not None:
-        name, flavor = found
-        yield "--model.name", name
-        yield "--model.flavor", flavor
-
-
-def torchtitan_model_open(model: Model) -> tuple[str, ...]:
-    """What is to be registered where torchtitan has no such flavor."""
-    if _flavor(model) is not None:
-        return ()
-    sizes = f"n_layers={model.layers}, dim={model.hidden}, n_heads={model.heads}, n_kv_heads={model.kv_heads}"
-    return (f"the model: a flavor of its own with {sizes}, an MLP of {model.ffn_hidden}, vocab_size={model.vocab}",)
-
-
-def _flavor(model: Model) -> tuple[str, str] | None:
-    return next((flavor for name, flavor in TORCHTITAN_FLAVORS.items() if PRESETS[name].model == model), None)
+def torchtitan_model(model: Model) -> TorchtitanModel | None:
+    """Torchtitan's own of this shape, where it has one."""
+    return next((own for name, own in TORCHTITAN_MODELS.items() if PRESETS[name].model == model), None)
