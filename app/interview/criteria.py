@@ -129,7 +129,7 @@ def _shares(row: Row, wrong: Sequence[SaidNumber]) -> Iterator[tuple[str, _Share
         if not false.is_taken_back:
             yield "correctness", _taken_off(row, false.contradicts, _words_quote(false.quote, "no"))
     for point, _ in row.kept:
-        if row.false_words.isdisjoint(point.evidence) and point.evidence:
+        if point.evidence:
             yield "correctness", _taken_off(row, (point.id,), _words_quote(point.evidence[0], "un"))
 
 

@@ -49,9 +49,7 @@ def _when_asked(false: Challenged) -> str:
 def kept_when_asked(asked: Sequence[Row]) -> Iterator[str]:
     """What was heard as the opposite of a point and kept when it was asked about, in its own words."""
     kept = [(row, point, reply) for row in asked for point, reply in row.kept if point.evidence]
-    told = [
-        each for each in kept if is_quotable(each[1].evidence[0]) and each[1].evidence[0] not in each[0].false_words
-    ]
+    told = [each for each in kept if is_quotable(each[1].evidence[0])]
     told.sort(key=lambda each: -each[1].weight)
     for row, point, reply in told[:MOST_KEPT]:
         said, then = quoted(point.evidence[0]), quoted(beginning(reply), ends=True)

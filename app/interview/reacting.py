@@ -258,10 +258,13 @@ def _gone_on(
     # what was not heard as right is not said back: it would be taken for agreement
     noted = few_words(answers[part.id], subject) if is_heard else ""
     asked_from = [each.reaction for each in probes if each.reaction]
-    gone_from = [noted, *(words for each in asked_from for words in (each.picked, each.quote) if words), *opposed]
+    gone_from = [noted, *(words for each in asked_from for words in (each.picked, each.quote) if words)]
+    if any(words and words in reaction.quote for words in gone_from):
+        reaction = replace(reaction, quote="")  # it was asked about before
     ask = probe_question(point, Expressions(known))
     if not noted and not reaction.is_near:  # one quote is enough
-        words = picked_up(point, ask, answers[part.question.id], subject, gone_from, reaction.astray)
+        not_again = (*gone_from, *opposed)
+        words = picked_up(point, ask, answers[part.question.id], subject, not_again, reaction.astray)
         reaction = replace(reaction, picked=words or "")
     noted = "" if repeats(noted, reaction.quote) else noted
     return replace(reaction, noted=noted, noted_as_said=bool(noted))

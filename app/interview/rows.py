@@ -234,10 +234,14 @@ class Row:
     @property
     def kept(self) -> tuple[tuple[JudgedPoint, str], ...]:
         """The points whose opposite was heard, or might have been, and was kept when it was asked about, each with the
-        reply that kept it."""
+        reply that kept it. What rests on something that is false is told with that."""
         replies = {each.point: each.said for each in self.pushed if each.point and each.verdict == "contradicted"}
         against = (each for each in self.rubric if each.heard in ("contradicted", "unsure") and not each.counts)
-        return tuple((each, replies[each.id]) for each in against if each.id in replies)
+        return tuple((each, replies[each.id]) for each in against if each.id in replies and not self._is_false(each))
+
+    def _is_false(self, point: JudgedPoint) -> bool:
+        """Whether a point rests on words that are false whatever was asked."""
+        return any(false in words or words in false for false in self.false_words for words in point.evidence)
 
     @property
     def is_doubtful(self) -> bool:

@@ -8,7 +8,7 @@ from app.grading.levels import is_at_least, share
 from app.interview.lessons import lessons
 from app.interview.rows import CORRECTED, Row
 from app.interview.scorecards import Scorecard
-from app.words import number_in_words
+from app.words import listed, number_in_words
 
 NEARLY_ALL, HALF, HARDLY_ANY = 0.8, 0.5, 0.25
 FEW = 3  # answers, of which a share says something
@@ -64,13 +64,17 @@ def _computed(asked: Sequence[Row]) -> Iterator[str]:
 
 def _said(asked: Sequence[Row]) -> Iterator[str]:
     said = said_share(asked)
-    kept = sum(not each.is_taken_back for row in asked for each in row.challenged)
-    but = f" but for {number_in_words(kept)} false claim{'s' if kept > 1 else ''}" if kept else ""
+    false = sum(not each.is_taken_back for row in asked for each in row.challenged)
+    kept = sum(len(row.kept) for row in asked)
+    claims = [f"{number_in_words(false)} false claim{'s' if false > 1 else ''}"] if false else []
+    claims += [f"{number_in_words(kept)} kept when asked"] if kept and false else []
+    claims += [f"{number_in_words(kept)} claim{'s' if kept > 1 else ''} kept when asked"] if kept and not false else []
+    but = f" but for {listed(claims)}" if claims else ""
     if said is None:
         yield "nothing asked in words"
     elif said >= HALF:
         yield f"{'full' if said >= NEARLY_ALL else 'good'} in words{but}"
     else:
         yield "thin in words" if said >= HARDLY_ANY else "hardly anything heard in words"
-        if kept:
-            yield f"{number_in_words(kept)} false claim{'s' if kept > 1 else ''} not taken back"
+        if false:
+            yield f"{number_in_words(false)} false claim{'s' if false > 1 else ''} not taken back"
