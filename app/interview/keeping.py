@@ -76,6 +76,12 @@ def leans(rubric: Rubric, point: str, said: str) -> float:
     return _lean(read(said, rubric.wordings), rubric, point)
 
 
+def comes_near(rubric: Rubric, point: str, said: str) -> float:
+    """How near words come to a point, from 0 to 1."""
+    near = nearnesses(rubric.near_claims, read(said, rubric.wordings)).get(point)
+    return near[0].share if near else 0.0
+
+
 def _lean(reply: Reading, rubric: Rubric, point: str) -> float:
     """How much a reply leans to what is right of a point, where it comes nearest to it."""
     near = nearnesses(rubric.near_claims, reply).get(point)

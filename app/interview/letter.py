@@ -294,13 +294,13 @@ def _outlook(
 ) -> Iterator[str]:
     """What to do with the candidate, and what to look at next."""
     found = [each for each in rated if each.level is not None]
-    weakest = min(found, key=lambda each: each.score or 0.0, default=None)
+    lowest = min((each.score or 0.0 for each in found), default=1.0)
+    weakest = [each.title.lower() for each in found if each.score == lowest and each.level != "strong hire"]
     unrated = [each.title.lower() for each in rated if each.level is None]
     if card.level and levels.is_at_least(card.level, "hire"):
-        weak = weakest.title.lower() if weakest and weakest.level != "strong hire" else ""
         hardly = f"{listed(unrated)}, for which hardly anything was asked here" if unrated else ""
         kept = (each.topic for each in _to_return_to(asked)[:MOST_TOPICS])
-        look = listed(list(filter(None, (*kept, weak, hardly))), "and at")
+        look = listed(list(filter(None, (*kept, *weakest, hardly))), "and at")
         yield f"I would take them on; the next round should look at {look}." if look else "I would take them on."
         return
     false = [each.learn for row in asked for each in row.challenged if each.is_held_on]

@@ -58,8 +58,8 @@ class JudgedPoint:
 
     @property
     def is_open(self) -> bool:
-        """Whether the grader was unsure and the candidate has not decided."""
-        return self.heard == "unsure" and self.met is None
+        """Whether the grader was unsure, no reply said all of it, and the candidate has not decided."""
+        return self.heard == "unsure" and self.met is None and self.counts < 1
 
     @property
     def counts(self) -> float:
@@ -233,10 +233,10 @@ class Row:
 
     @property
     def kept(self) -> tuple[tuple[JudgedPoint, str], ...]:
-        """The points whose opposite was heard, or might have been, and was kept when it was asked about, each with the
-        reply that kept it. What rests on something that is false is told with that."""
+        """The points whose opposite was heard and kept when it was asked about, each with the reply that kept it. What
+        rests on something that is false is told with that."""
         replies = {each.point: each.said for each in self.pushed if each.point and each.verdict == "contradicted"}
-        against = (each for each in self.rubric if each.heard in ("contradicted", "unsure") and not each.counts)
+        against = (each for each in self.rubric if each.heard == "contradicted" and not each.counts)
         return tuple((each, replies[each.id]) for each in against if each.id in replies and not self._is_false(each))
 
     def _is_false(self, point: JudgedPoint) -> bool:
@@ -247,7 +247,7 @@ class Row:
     def is_doubtful(self) -> bool:
         """Whether it says something that is false, or was heard as the opposite of a point, and was not put right."""
         denied = any(each.heard == "contradicted" and not each.counts for each in self.rubric)
-        return denied or bool(self.kept) or any(not each.is_taken_back for each in self.challenged)
+        return denied or any(not each.is_taken_back for each in self.challenged)
 
     @property
     def lost(self) -> float:

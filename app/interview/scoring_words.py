@@ -46,6 +46,11 @@ def heard_row(row: Row, part: Part, known: Values, sitting: ToGrade) -> Row:
         **_said_of_own_layout(part, sitting),
         **taken_back,
     }
+    kept = {
+        each.point.id
+        for each in probes
+        if each.point and each.reaction and each.reaction.quote and _is_denied(replies.get(each.point.id))
+    }
     repeated = {each.point.id for each in probes if each.point and says_as_before(sitting.said(each))}
     subjects = None if part.question.own_story else subjects_of(part, known)
     points = tuple(
@@ -70,8 +75,8 @@ def heard_row(row: Row, part: Part, known: Values, sitting: ToGrade) -> Row:
         )
         for each, before, after in zip(
             part.question.rubric,
-            _held_against(heard.points, against, false),
-            _held_against(found.points, against, false),
+            _held_against(heard.points, against, false, kept),
+            _held_against(found.points, against, false, kept),
             strict=True,
         )
     )
@@ -129,17 +134,23 @@ def _near_in(
 
 
 def _held_against(
-    points: Sequence[PointGrade], against: Mapping[str, str], false: Collection[str]
+    points: Sequence[PointGrade], against: Mapping[str, str], false: Collection[str], kept: Collection[str]
 ) -> Iterator[PointGrade]:
     """Points as they were heard; those that what was said is `against` are not, and what only is said by words that
-    are `false` is unsure."""
+    are `false` is unsure. What was unsure and its reply has `kept` was the opposite."""
     for each in points:
         if each.id in against:
             yield PointGrade(each.id, "contradicted", 0.0, (against[each.id],))
         elif each.credit and each.evidence and all(_is_in(words, false) for words in each.evidence):
             yield PointGrade(each.id, "unsure", 0.0, each.evidence)
+        elif each.verdict == "unsure" and each.id in kept:
+            yield PointGrade(each.id, "contradicted", 0.0, each.evidence)
         else:
             yield each
+
+
+def _is_denied(reply: Reply | None) -> bool:
+    return reply is not None and reply.verdict == "contradicted"
 
 
 def _is_in(words: str, texts: Collection[str]) -> bool:
