@@ -12,7 +12,8 @@ from pydantic import Field
 from app.content.live import Expressions, at
 from app.content.rubric_schemas import Evidence, RubricPointFile, make_points, shared_patterns
 from app.content.schemas import CardId, Phrase, Slug, Strict, Text
-from app.grading.rubrics.grader import Misconception, Point
+from app.grading.rubrics.grader import Misconception
+from app.grading.rubrics.points import Point
 
 CHALLENGES = "challenges"  # the folder with a file for each subject
 QuestionPoint = Annotated[str, Field(pattern=r"^[MT]\d{1,2}\.[a-z0-9-]+\.[a-z0-9-]+$")]

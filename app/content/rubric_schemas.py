@@ -16,11 +16,13 @@ from app.content.schemas import Item, Related, RubricId, Slug, Strict, Text
 from app.grading.levels import Level
 from app.grading.rubrics.comparing import TO_A_RUBRIC
 from app.grading.rubrics.courses import Course, course_of
-from app.grading.rubrics.grader import Critical, Misconception, Part, Point, Rubric, Stance
+from app.grading.rubrics.grader import Critical, Misconception, Rubric, Stance
 from app.grading.rubrics.lexicon import stem
 from app.grading.rubrics.likeness import make_claims
 from app.grading.rubrics.patterns import BadPattern, Pattern, Quantity, parse
+from app.grading.rubrics.points import Part, Point
 from app.grading.rubrics.reading import NO_WORDINGS, read
+from app.grading.rubrics.weights import WEIGHTS
 from app.grading.rubrics.wordings import Wordings, make_wordings
 from app.units import SCALES
 
@@ -227,7 +229,9 @@ def make_rubric(file: RubricFile) -> Rubric:
     relevant = tuple(each for each in false if each.points or each.critical)
     wordings, known = file.knowledge.wordings, file.knowledge.claims.get(file.id)
     claims = make_claims(known.claims() if known else (), wordings)
-    return Rubric(points, critical, floor, file.floor.needs, wordings, relevant, stance, claims, TO_A_RUBRIC)
+    return Rubric(
+        points, critical, floor, file.floor.needs, wordings, relevant, stance, claims, TO_A_RUBRIC, weights=WEIGHTS
+    )
 
 
 def make_points(

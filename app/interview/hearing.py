@@ -15,9 +15,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from app.content.interview_schemas import ProbedPoint
-from app.grading.rubrics.grader import Point, PointGrade, Rubric, RubricGrade, as_judged, grade
+from app.grading.rubrics.grader import Rubric, RubricGrade, grade
 from app.grading.rubrics.likeness import NO_CLAIMS
 from app.grading.rubrics.nearness import Nearness, nearnesses
+from app.grading.rubrics.points import Point, PointGrade, as_judged
 from app.grading.rubrics.quotes import topic
 from app.grading.rubrics.reading import Reading, read
 from app.interview.weighing import OWN, SAYS, weighed

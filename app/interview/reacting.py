@@ -13,7 +13,7 @@ from app.content.live import ExpressionError, Expressions
 from app.grading.numbers import within
 from app.grading.questions import NumberQuestion
 from app.grading.questions.plan_doubts import doubt
-from app.grading.rubrics.grader import PointGrade
+from app.grading.rubrics.points import PointGrade
 from app.interview.board_doubts import board_doubt
 from app.interview.challenging import held_in
 from app.interview.going_back import goes_by_first, replaced_before, said_again

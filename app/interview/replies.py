@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 
 from app.content.live import Expressions
 from app.grading.rubrics.comparing import IN_A_REPLY
-from app.grading.rubrics.grader import PointGrade, Rubric, Verdict, grade
+from app.grading.rubrics.grader import Rubric, grade
 from app.grading.rubrics.likeness import NO_CLAIMS
 from app.grading.rubrics.nearness import nearnesses
+from app.grading.rubrics.points import PointGrade, Verdict
 from app.grading.rubrics.reading import read as read_words
 from app.interview.at_levels import says
 from app.interview.challenging import TAKEN_BACK, heard_reply, held_in

@@ -10,7 +10,7 @@ from app.content.coding import as_called_now
 from app.content.composed import FOLLOW_UP
 from app.grading.hints import share_left
 from app.grading.levels import Level, level_of, share
-from app.grading.rubrics.grader import Verdict
+from app.grading.rubrics.points import Verdict
 from app.interview.challenging import SAID_AGAIN, STOOD_BY, TAKEN_BACK, WITHDRAWN
 from app.interview.givens import GivenReply
 from app.reveal.number import SaidNumber

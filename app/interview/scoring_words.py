@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from app.content.live import Expressions
 from app.content.markdown import render_inline
-from app.grading.rubrics.grader import MUCH_IS_WRONG, TERMS_IN_A_ROW, PointGrade, Verdict
+from app.grading.rubrics.grader import MUCH_IS_WRONG, TERMS_IN_A_ROW
+from app.grading.rubrics.points import PointGrade, Verdict
 from app.interview.board_doubts import board_doubt
 from app.interview.challenging import TAKEN_BACK, asked_of, heard_reply, held_in, what_is_so
 from app.interview.going_back import replaced_before, said_again

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from app.grading.rubrics.grader import Point, PointGrade, Rubric, grade, may_be_met
+from app.grading.rubrics.grader import Rubric, grade
 from app.grading.rubrics.likeness import NO_CLAIMS
 from app.grading.rubrics.nearness import Nearness, nearnesses
+from app.grading.rubrics.points import Point, PointGrade, may_be_met
 from app.grading.rubrics.reading import Reading, Sentence
 
 ABOUT = 0.1  # the share from which a statement is about a point

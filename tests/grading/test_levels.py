@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from app.content.interview_schemas import Interview
 from app.grading import levels
-from app.grading.rubrics.grader import Point, Rubric, grade
+from app.grading.rubrics.grader import Rubric, grade
 from app.grading.rubrics.patterns import parse
+from app.grading.rubrics.points import Point
 from app.interview import scoring
 from app.progress.checkpoints import Done, _interview
 

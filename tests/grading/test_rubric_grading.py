@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.grading.levels import level_of
-from app.grading.rubrics.grader import Critical, Part, Point, Rubric, grade
+from app.grading.rubrics.grader import Critical, Rubric, grade
 from app.grading.rubrics.matching import find
 from app.grading.rubrics.patterns import BadPattern, parse
+from app.grading.rubrics.points import Part, Point
 from app.grading.rubrics.reading import read
 from app.units import SCALES
 

@@ -9,9 +9,10 @@ import pytest
 from app.content.catalogue import Catalogue
 from app.content.rubric_schemas import MisconceptionFile
 from app.grading.rubrics.arithmetic import wrong_sums
-from app.grading.rubrics.grader import Point, Rubric, RubricGrade, grade
+from app.grading.rubrics.grader import Rubric, RubricGrade, grade
 from app.grading.rubrics.matching import find
 from app.grading.rubrics.patterns import parse
+from app.grading.rubrics.points import Point
 from app.grading.rubrics.reading import read
 from app.grading.rubrics.wordings import make_wordings
 from app.rubrics.checks import check_misconceptions

@@ -10,7 +10,8 @@ from app.content.catalogue import Catalogue
 from app.content.claim_schemas import InterviewClaimsFile
 from app.content.composed import compose
 from app.content.interview_schemas import Interview
-from app.grading.rubrics.grader import PointGrade, grade
+from app.grading.rubrics.grader import grade
+from app.grading.rubrics.points import PointGrade
 from app.interview.claim_checks import check_interview_claims
 from app.interview.drawing import draw, values_of
 from app.interview.parts import Part, known_to, parts_of

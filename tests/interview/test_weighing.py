@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from app.grading.rubrics.grader import Point, PointGrade, Rubric
+from app.grading.rubrics.grader import Rubric
 from app.grading.rubrics.likeness import Claim, make_claims
 from app.grading.rubrics.nearness import nearnesses
+from app.grading.rubrics.points import Point, PointGrade
 from app.grading.rubrics.reading import read
 from app.interview.weighing import weighed
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.grading.rubrics.grader import PointGrade
+from app.grading.rubrics.points import PointGrade
 from tests.support import shipped
 from tests.support.yaml_files import read_yaml
 

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
-from typing import Literal
 
 from app.grading.levels import CAP, UNDECIDED_CAP, Level, is_at_least, level_of, rounded
 from app.grading.rubrics.arithmetic import wrong_sums
+from app.grading.rubrics.believing import believed
 from app.grading.rubrics.comparing import IN_AN_ANSWER, Bounds, Opinion, Standing, compare
-from app.grading.rubrics.courses import Course
 from app.grading.rubrics.lexicon import SUBJECTS
-from app.grading.rubrics.likeness import NO_CLAIMS, Claims
+from app.grading.rubrics.likeness import NO_CLAIMS, Claims, Likeness
 from app.grading.rubrics.looking import Look, claimed, look, texts_of
-from app.grading.rubrics.matching import MOST_CLAUSES, Passage, find, nearly, other_number, place
+from app.grading.rubrics.matching import Passage, find, nearly, other_number
+from app.grading.rubrics.nearness import nearnesses
 from app.grading.rubrics.patterns import Pattern, Value
-from app.grading.rubrics.reading import NO_WORDINGS, Reading, Sentence, read
+from app.grading.rubrics.points import Part, Point, PointGrade, as_judged, may_be_met, rests_on, values_of
+from app.grading.rubrics.reading import NO_WORDINGS, Reading, read
+from app.grading.rubrics.weighing import DOUBTFUL, Chances, Heard, Looks, Statements, Weights, chances
 from app.grading.rubrics.wordings import Wordings
-
-Verdict = Literal["met", "missed", "contradicted", "unsure"]
 
 # An answer that gets this share of a rubric's weight wrong is not held to be good by the rest.
 MUCH_CONTRADICTED = 0.25
@@ -33,47 +33,6 @@ MUCH_IS_WRONG = "Much of it was read as the opposite of what is so"
 
 # Where this share is wrong, half a statement is not taken for the right one.
 DOUBT_FROM = 0.15
-
-
-@dataclass(frozen=True)
-class Part:
-    """One part of a compound point; any of its patterns shows it."""
-
-    patterns: tuple[Pattern, ...]
-
-
-@dataclass(frozen=True)
-class Point:
-    """One thing a full answer says. Compound points have `parts`, of which `needs` earn it and `half_at` earn half.
-
-    `course` is what becomes of what it is about, where it says one such thing.
-    """
-
-    id: str
-    weight: int
-    met: tuple[Pattern, ...] = ()
-    half: tuple[Pattern, ...] = ()
-    against: tuple[Pattern, ...] = ()
-    parts: tuple[Part, ...] = ()
-    needs: int = 0
-    half_at: int = 0
-    course: Course | None = None
-
-    @property
-    def evidence(self) -> tuple[Pattern, ...]:
-        """All that earns it, or half of it."""
-        return (*self.met, *self.half, *(pattern for part in self.parts for pattern in part.patterns))
-
-    @property
-    def is_bound(self) -> bool:
-        """Whether its numbers are those of one of several things, so that words and numbers alone do not show it."""
-        return any(value.rivals for value in _values(self.evidence))
-
-    @cached_property
-    def figures(self) -> tuple[Value, ...]:
-        """The numbers of which one has to be said, where nothing earns it without: which rank it was."""
-        wanted = [tuple(_values((each,))) for each in (*self.met, *self.half)]
-        return tuple(value for each in wanted for value in each) if wanted and all(wanted) else ()
 
 
 @dataclass(frozen=True)
@@ -106,7 +65,8 @@ class Stance:
 @dataclass(frozen=True)
 class Rubric:
     """What an answer is graded against. The floor is reached with `floor_needs` of the floor's parts; `bounds` say from
-    where on a statement is a known claim."""
+    where on a statement is a known claim, and `weights` what all that is found is worth in the end, where that is
+    weighed."""
 
     points: tuple[Point, ...]
     critical: tuple[Critical, ...]
@@ -118,31 +78,12 @@ class Rubric:
     claims: Claims = NO_CLAIMS
     bounds: Bounds = IN_AN_ANSWER
     near_claims: Claims = NO_CLAIMS
+    weights: Weights | None = None
 
     @cached_property
     def numbers(self) -> tuple[Value, ...]:
         """Every number that is evidence for some point."""
-        return tuple(value for point in self.points for value in _values(point.evidence))
-
-
-def _values(evidence: Iterable[Pattern]) -> Iterator[Value]:
-    groups = (group for each in evidence for place in each.places for group in place)
-    return (atom for group in groups for atom in group if isinstance(atom, Value))
-
-
-@dataclass(frozen=True)
-class PointGrade:
-    """What became of a point: `credit` is 0, 0.5 or 1, `evidence` the sentences it rests on.
-
-    It is `surmised` to be contradicted where no falsehood stands there in so many words, but another number or subject,
-    or what is like wrong claims.
-    """
-
-    id: str
-    verdict: Verdict
-    credit: float
-    evidence: tuple[str, ...]
-    surmised: bool = False
+        return tuple(value for point in self.points for value in values_of(point.evidence))
 
 
 @dataclass(frozen=True)
@@ -160,14 +101,8 @@ def grade(rubric: Rubric, text: str, judged: Mapping[str, bool] | None = None) -
     """Grade `text`. `judged` are a person's decisions on points that were unsure; without them they count as missed."""
     reading = read(text, rubric.wordings)
     held = _held(rubric.misconceptions, reading)
-    against = {point: found for each, found in held for point in each.points}
-    graded = _doubted(rubric, [_grade_point(point, reading, against, rubric.numbers) for point in rubric.points])
-    critical = {
-        each.id: found.text for each in rubric.critical if (found := claimed(each.patterns, reading)) is not None
-    }
-    false = [*critical.values(), *(found.text for _, found in held)]
-    compared = _believed(_compared(rubric, graded, reading), false, reading, rubric.claims)
-    points = tuple(as_judged(each, judged or {}) for each in compared)
+    critical = _critical(rubric, reading)
+    points = tuple(as_judged(each, judged or {}) for each in _looked(rubric, reading, held, critical).decided())
     critical |= {identity: found.text for each, found in held for identity in each.critical if identity not in critical}
     weights = {point.id: point.weight for point in rubric.points}
     total = sum(weights.values())
@@ -196,6 +131,84 @@ def grade(rubric: Rubric, text: str, judged: Mapping[str, bool] | None = None) -
     return RubricGrade(points, critical, rounded(score), level_of(score, capped, lifted, undecided), tuple(notes))
 
 
+@dataclass(frozen=True)
+class Looked:
+    """What each look at a rubric's points says of them: the `evidence`, after it was `compared` with known claims, and
+    what was `believed` of that."""
+
+    rubric: Rubric
+    reading: Reading
+    evidence: Sequence[PointGrade]
+    compared: Sequence[PointGrade]
+    believed: Sequence[PointGrade]
+    likenesses: Mapping[str, Sequence[Likeness]]
+
+    def weighing(self) -> tuple[Looks, Statements]:
+        """What a verdict on each point is weighed by."""
+        looks = Looks(*(_heard(each, self.reading) for each in (self.evidence, self.compared, self.believed)))
+        near = nearnesses(self.rubric.claims, self.reading)
+        return looks, Statements(self.likenesses, near, self.reading.sentences)
+
+    def decided(self) -> Sequence[PointGrade]:
+        """The points as graded in the end."""
+        if self.rubric.weights is None:
+            return self.believed
+        looks, said = self.weighing()
+        likely = chances(looks, said, self.rubric.weights)
+        return [
+            _weighed(each, point, self.evidence[at], likely[each.id], said)
+            for at, (each, point) in enumerate(zip(self.believed, self.rubric.points, strict=True))
+        ]
+
+
+def look_at(rubric: Rubric, text: str) -> Looked:
+    """What each look at an answer says of the points of a rubric."""
+    reading = read(text, rubric.wordings)
+    return _looked(rubric, reading, _held(rubric.misconceptions, reading), _critical(rubric, reading))
+
+
+def _looked(
+    rubric: Rubric, reading: Reading, held: Sequence[tuple[Misconception, Passage]], critical: Mapping[str, str]
+) -> Looked:
+    against = {point: found for each, found in held for point in each.points}
+    evidence = _doubted(rubric, [_grade_point(point, reading, against, rubric.numbers) for point in rubric.points])
+    likenesses = rubric.claims.like(reading)
+    compared = _compared(rubric, evidence, reading, likenesses)
+    false = [*critical.values(), *(found.text for _, found in held)]
+    return Looked(rubric, reading, evidence, compared, believed(compared, false, reading, rubric.claims), likenesses)
+
+
+def _critical(rubric: Rubric, reading: Reading) -> dict[str, str]:
+    """The critical mistakes made, each with its sentence."""
+    return {each.id: found.text for each in rubric.critical if (found := claimed(each.patterns, reading)) is not None}
+
+
+def _heard(points: Iterable[PointGrade], reading: Reading) -> Mapping[str, Heard]:
+    return {
+        each.id: Heard(each.verdict, each.credit, each.surmised, rests_on(each.evidence, reading)) for each in points
+    }
+
+
+def _weighed(grade: PointGrade, point: Point, evidence: PointGrade, chance: Chances, said: Statements) -> PointGrade:
+    """A grade after all was weighed. What stands against a point in so many words stays."""
+    if evidence.verdict == "contradicted" and not evidence.surmised:
+        return grade
+    likely = chance.likely
+    if likely == "contradicted" and grade.verdict != "contradicted":
+        found = tuple(said.sentences[at].text for at in said.against_it(grade.id))
+        return PointGrade(grade.id, "contradicted", 0.0, found, surmised=True) if found else grade
+    if likely == "met" and grade.verdict != "met":
+        places = said.for_it(grade.id)
+        if not places or not may_be_met(point, [said.sentences[at] for at in places]):
+            return grade
+        credit = 0.5 if said.is_half(grade.id) else 1.0
+        return PointGrade(grade.id, "met", credit, tuple(said.sentences[at].text for at in places))
+    if likely == "missed" or grade.verdict == "unsure":
+        is_open = chance.met > DOUBTFUL and grade.evidence and grade.verdict in ("met", "unsure")
+        return replace(grade, verdict="unsure", credit=0.0) if is_open else PointGrade(grade.id, "missed", 0.0, ())
+    return grade
+
+
 def _doubted(rubric: Rubric, points: list[PointGrade]) -> list[PointGrade]:
     """Where an answer gets much wrong, what it only half shows is not believed: those points become unsure."""
     weights = {point.id: point.weight for point in rubric.points}
@@ -208,15 +221,17 @@ def _doubted(rubric: Rubric, points: list[PointGrade]) -> list[PointGrade]:
     ]
 
 
-def _compared(rubric: Rubric, points: list[PointGrade], reading: Reading) -> list[PointGrade]:
+def _compared(
+    rubric: Rubric, points: list[PointGrade], reading: Reading, likenesses: Mapping[str, Sequence[Likeness]]
+) -> list[PointGrade]:
     """The grades, after what is said was compared with claims that are known to be right or wrong."""
     standings = {
-        each.id: Standing(each.verdict, _rests_on(each.evidence, reading))
+        each.id: Standing(each.verdict, rests_on(each.evidence, reading))
         if each.verdict in ("met", "contradicted")
         else Standing("open")
         for each in points
     }
-    opinions = compare(standings, rubric.claims.like(reading), reading.sentences, rubric.bounds)
+    opinions = compare(standings, likenesses, reading.sentences, rubric.bounds)
     return [
         _revised(each, point, opinions[each.id], reading) if each.id in opinions else each
         for each, point in zip(points, rubric.points, strict=True)
@@ -231,66 +246,6 @@ def _revised(grade: PointGrade, point: Point, opinion: Opinion, reading: Reading
     is_against = opinion.verdict == "contradicted"
     evidence = grade.evidence if grade.verdict == "met" and not is_against else tuple(each.text for each in said)
     return PointGrade(grade.id, opinion.verdict, opinion.credit, evidence, is_against)
-
-
-def _believed(points: list[PointGrade], false: Iterable[str], reading: Reading, claims: Claims) -> list[PointGrade]:
-    """The grades with every sentence taken one way: it is held to be wrong where it says something `false`, or the
-    opposite of a point in so many words, or where that is surmised in an answer whose other sentences are mostly wrong.
-    What stands only in wrong sentences is unsure. What is surmised elsewhere to be against a point is missed where its
-    sentence shows another, or does not speak of the point's own subject. A text without punctuation is many statements,
-    and not taken one way.
-    """
-    rests = {each.id: _rests_on(each.evidence, reading) for each in points}
-    met = [each.id for each in points if each.verdict == "met"]
-    against = [each for each in points if each.verdict == "contradicted"]
-    doubted = [each for each in against if each.surmised and not _is_mostly_wrong(rests[each.id], met, against, rests)]
-    wrong = _rests_on(false, reading).union(*(rests[each.id] for each in against if each not in doubted))
-    wrong = frozenset(each for each in wrong if len(reading.sentences[each].tokens) <= MOST_CLAUSES)
-    right = frozenset[int]().union(*(rests[each] for each in met if not rests[each] <= wrong))
-    dropped = {
-        each.id
-        for each in doubted
-        if rests[each.id] <= right
-        or not any(claims.speaks_of(each.id, reading.sentences[index]) for index in rests[each.id])
-    }
-    return [_taken(each, rests[each.id] <= wrong, each.id in dropped) for each in points]
-
-
-def _is_mostly_wrong(
-    mine: frozenset[int], met: Iterable[str], against: Iterable[PointGrade], rests: Mapping[str, frozenset[int]]
-) -> bool:
-    """Whether several points, and more than are met, are contradicted by other sentences than `mine`."""
-    right = sum(rests[each].isdisjoint(mine) for each in met)
-    return sum(rests[each.id].isdisjoint(mine) for each in against) > max(1, right)
-
-
-def _taken(grade: PointGrade, is_wrong: bool, is_dropped: bool) -> PointGrade:
-    if grade.verdict == "met" and is_wrong:
-        return replace(grade, verdict="unsure", credit=0.0)
-    return PointGrade(grade.id, "missed", 0.0, ()) if is_dropped else grade
-
-
-def may_be_met(point: Point, said: Iterable[Sentence]) -> bool:
-    """Whether words alone can show a point, or the numbers that it wants stand with them."""
-    if point.is_bound:
-        return False
-    return not point.figures or any(place((point.figures,), each) for each in said)
-
-
-def _rests_on(evidence: Iterable[str], reading: Reading) -> frozenset[int]:
-    """Which sentences evidence is made of."""
-    texts = tuple(evidence)
-    return frozenset(
-        index for index, sentence in enumerate(reading.sentences) if any(sentence.text in each for each in texts)
-    )
-
-
-def as_judged(grade: PointGrade, judged: Mapping[str, bool]) -> PointGrade:
-    """A grade after what a person decided of points that were unsure."""
-    if grade.verdict != "unsure" or grade.id not in judged:
-        return grade
-    met = judged[grade.id]
-    return PointGrade(grade.id, "met" if met else "missed", float(met), grade.evidence)
 
 
 def false_claims(
