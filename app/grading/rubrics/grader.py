@@ -19,7 +19,16 @@ from app.grading.rubrics.nearness import nearnesses
 from app.grading.rubrics.patterns import Pattern, Value
 from app.grading.rubrics.points import Part, Point, PointGrade, as_judged, may_be_met, rests_on, values_of
 from app.grading.rubrics.reading import NO_WORDINGS, Reading, read
-from app.grading.rubrics.weighing import DOUBTFUL, Chances, Heard, Looks, Statements, Weights, chances
+from app.grading.rubrics.weighing import (
+    DOUBTFUL,
+    SURE_OF_THE_FIRST,
+    Chances,
+    Heard,
+    Looks,
+    Statements,
+    Weights,
+    chances,
+)
 from app.grading.rubrics.wordings import Wordings
 
 # An answer that gets this share of a rubric's weight wrong is not held to be good by the rest.
@@ -150,14 +159,17 @@ class Looked:
         return looks, Statements(self.likenesses, near, self.reading.sentences)
 
     def decided(self) -> Sequence[PointGrade]:
-        """The points as graded in the end."""
+        """The points as graded in the end. What stands against a point in so many words stays."""
         if self.rubric.weights is None:
             return self.believed
         looks, said = self.weighing()
         likely = chances(looks, said, self.rubric.weights)
+        against = {each.id for each in self.believed if each.verdict == "contradicted"}
         return [
-            _weighed(each, point, self.evidence[at], likely[each.id], said)
-            for at, (each, point) in enumerate(zip(self.believed, self.rubric.points, strict=True))
+            each
+            if evidence.verdict == "contradicted" and not evidence.surmised
+            else _weighed(each, point, likely[each.id], said, bool(against - {each.id}))
+            for each, evidence, point in zip(self.believed, self.evidence, self.rubric.points, strict=True)
         ]
 
 
@@ -189,14 +201,17 @@ def _heard(points: Iterable[PointGrade], reading: Reading) -> Mapping[str, Heard
     }
 
 
-def _weighed(grade: PointGrade, point: Point, evidence: PointGrade, chance: Chances, said: Statements) -> PointGrade:
-    """A grade after all was weighed. What stands against a point in so many words stays."""
-    if evidence.verdict == "contradicted" and not evidence.surmised:
-        return grade
+def _weighed(
+    grade: PointGrade, point: Point, chance: Chances, said: Statements, is_wrong_elsewhere: bool
+) -> PointGrade:
+    """A grade after all was weighed."""
     likely = chance.likely
     if likely == "contradicted" and grade.verdict != "contradicted":
+        is_sure = is_wrong_elsewhere or chance.contradicted > SURE_OF_THE_FIRST
         found = tuple(said.sentences[at].text for at in said.against_it(grade.id))
-        return PointGrade(grade.id, "contradicted", 0.0, found, surmised=True) if found else grade
+        if is_sure and found:
+            return PointGrade(grade.id, "contradicted", 0.0, found, surmised=True)
+        return replace(grade, verdict="unsure", credit=0.0) if grade.credit == 1.0 else grade
     if likely == "met" and grade.verdict != "met":
         places = said.for_it(grade.id)
         if not places or not may_be_met(point, [said.sentences[at] for at in places]):

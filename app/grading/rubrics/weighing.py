@@ -22,7 +22,8 @@ Weighed = Literal["met", "missed", "contradicted"]
 VERDICTS: tuple[Weighed, ...] = ("met", "missed", "contradicted")
 
 SURE = 0.5  # the chance from which on a verdict is taken instead of another one
-DOUBTFUL = 0.25  # … and from which on a point that is not met may yet be: a person decides
+SURE_OF_THE_FIRST = 0.85  # … where it would be the only thing in an answer that is wrong
+DOUBTFUL = 0.2  # … and from which on a point that is not met may yet be: a person decides
 ABOUT = 0.1  # the likeness from which on a statement counts as being about a point
 CLEARLY_RIGHT, RATHER_WRONG = 0.1, 0.05  # how much more like right claims than wrong ones, and the other way round
 WHOLE = 0.05  # how much more like what is right than like what is half of it, to be all of it
@@ -91,7 +92,9 @@ class Statements:
     def is_half(self, point: str) -> bool:
         """Whether what is most for a point is rather what is half of it, or vague."""
         most = max(self.like(point), key=lambda each: each.right - max(each.wrong, 0.0), default=None)
-        return most is None or most.half + WHOLE >= most.right or any(self.sentences[at].is_vague for at in most.sentences)
+        return (
+            most is None or most.half + WHOLE >= most.right or any(self.sentences[at].is_vague for at in most.sentences)
+        )
 
 
 @dataclass(frozen=True)
