@@ -77,4 +77,4 @@ def _said(asked: Sequence[Row]) -> Iterator[str]:
     else:
         yield "thin in words" if said >= HARDLY_ANY else "hardly anything heard in words"
         if false:
-            yield f"{number_in_words(false)} false claim{'s' if false > 1 else ''} not taken back"
+            yield f"{number_in_words(false)} false claim{'s' if false > 1 else ''}"
