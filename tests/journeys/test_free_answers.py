@@ -12,7 +12,7 @@ from tests.support.product import Site
 
 UNSURE = (
     "With 5 stages and 4 micro-batches (p−1)/(m+p−1) is 4/8, half idle. With 16 micro-batches it becomes 20 %.\n"
-    "Interleaving, imbalance, embedding, head, zero bubble, topology, NVLink, virtual stages, overlap."
+    "I'd move a layer from the embedding stage to others."
 )
 
 
@@ -46,11 +46,11 @@ def test_what_is_unsure_is_judged_beside_the_exemplar(page: Page) -> None:
     page.wait_for_url(re.compile(r"/idle-pipeline/\d+$"))
     expect(page.get_by_role("heading", level=1)).to_contain_text("33 %")  # 2 + 1 of 9 points
     expect(page.get_by_text("Strong hire", exact=True)).to_be_visible()
-    row = page.locator(".notes > li").filter(has_text="Interleaving v chunks")
+    row = page.locator(".notes > li").filter(has_text="Stages that are not equal")
     row.get_by_label("Yes").check(force=True)
     page.get_by_role("button", name="Keep what I judged").click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("44 %")  # and one more
-    expect(page.locator(".notes > li").filter(has_text="Interleaving v chunks")).to_contain_text("you judged")
+    expect(page.locator(".notes > li").filter(has_text="Stages that are not equal")).to_contain_text("you judged")
     page.goto("/rubrics")
     expect(page.get_by_role("row").filter(has_text="R09")).to_contain_text("Lean no hire")
 
