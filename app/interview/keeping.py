@@ -49,6 +49,11 @@ def keeps(said: str, reply: str, rubric: Rubric, point: str) -> bool:
     return lean <= TURNED and (says_as_before(reply) or _alike(before, after, rubric) >= ALIKE)
 
 
+def goes_on(said: str, reply: str, rubric: Rubric, point: str) -> bool:
+    """Whether `reply` goes the same way as what was `said`, and does not lean to what is right of `point`."""
+    return goes_the_same_way(said, reply, rubric.wordings) and leans(rubric, point, reply) <= TURNED
+
+
 def goes_the_same_way(said: str, reply: str, wordings: Wordings) -> bool:
     """Whether a reply begins with the same way as what was `said`, goes no other and does not take it back."""
     return not takes_back(reply) and _go_the_same_way(read(said, wordings), read(reply, wordings))

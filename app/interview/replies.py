@@ -14,13 +14,14 @@ from app.grading.rubrics.points import PointGrade, Verdict
 from app.grading.rubrics.reading import read as read_words
 from app.interview.at_levels import says
 from app.interview.challenging import TAKEN_BACK, heard_reply, held_in
-from app.interview.keeping import keeps, turns
+from app.interview.keeping import comes_near, goes_on, keeps, leans, turns
 from app.interview.parts import Answers, Part, Values, contradicted_by
 from app.interview.prompts import probe_question
-from app.interview.replying import SHORT, is_short_stand, says_nothing, stands_by
+from app.interview.replying import SHORT, is_an_answer, is_short_stand, says_nothing, stands_by
 from app.interview.weighing import ABOUT, ASKED_FOR, OWN, weighed
 from app.reveal.words import sentences
 
+SAID_TWICE = 0.03  # how much the second of two statements near a point must lean to what is right of it
 NOTHING_DENIED: Mapping[str, str] = {}
 
 
@@ -64,7 +65,9 @@ def heard_in_replies(
             ask = probe_question(probe.point, Expressions(known))
             reply = hear_reply(rubric, own, ask, text)
             if probe.reaction and probe.reaction.quote:
-                reply = after_questioning(reply, rubric, own, probe.reaction.quote, text)
+                reply = after_questioning(reply, rubric, own, probe.reaction.quote, text, is_clear=own in denied)
+            if probe.reaction and probe.reaction.is_near and not reply.credit and says_twice(rubric, own, text):
+                reply = Reply("met", 1.0, (text,))
             heard[own] = replace(reply, parts=(probe.id,))
         for false in held_in(probe, text, known) if probe.challenge is None else ():
             against = contradicted_by(false.challenge, probe) & heard.keys()
@@ -78,14 +81,26 @@ def heard_in_replies(
     return {**found, **{point: reply for point, reply in together.items() if point not in denied}}
 
 
-def after_questioning(reply: Reply, rubric: Rubric, point: str, quote: str, text: str) -> Reply:
+def after_questioning(
+    reply: Reply, rubric: Rubric, point: str, quote: str, text: str, *, is_clear: bool = True
+) -> Reply:
     """The reply to who was asked about a sentence that says the opposite of a point: said only by who turns from it,
-    and the opposite still only where that is kept."""
-    if keeps(quote, text, rubric, point):
+    and the opposite still only where that is kept. Where it was not `is_clear` that it says the opposite, to hold on
+    to it makes it no clearer: only to go the same way does."""
+    if (keeps if is_clear else goes_on)(quote, text, rubric, point):
         return Reply("contradicted", 0.0, (text,))
-    if reply.verdict == "contradicted" or (reply.credit and not turns(quote, text, rubric, point)):
+    has_turned = not is_clear or turns(quote, text, rubric, point)
+    if reply.verdict == "contradicted" or (reply.credit and not has_turned):
         return Reply("unsure", 0.0, reply.evidence)
     return reply
+
+
+def says_twice(rubric: Rubric, point: str, text: str) -> bool:
+    """Whether a reply to who may have heard a point comes near it again, and leans to what is right of it: who says so
+    twice, in whatever words, has said it."""
+    is_told = is_an_answer(text) and len(text.split()) > SHORT  # what is short is near to anything
+    is_near = is_told and comes_near(rubric, point, text) > ABOUT
+    return is_near and leans(rubric, point, text) > SAID_TWICE
 
 
 def is_taken_back(probe: Part, answers: Answers, known: Values) -> bool:

@@ -16,6 +16,7 @@ from app.interview.keeping import keeps, turns
 from app.interview.letter import Pace, letter
 from app.interview.parts import parts_of
 from app.interview.questions import right_answer, rubric_of
+from app.interview.replies import says_twice
 from tests.support.sat import Sat, sit
 
 FEWER = "As for cost, there is less to move than with DDP, because each rank only handles its own shard."
@@ -99,6 +100,18 @@ def test_what_leans_to_what_is_wrong_is_doubted_and_kept_when_it_is_said_again(c
     probe = next(each for each in parts_of(sitting.interview, sitting.reactions) if each.role == "probe")
     sitting.give(probe, "No change, both move two times the weights per step.")
     assert [point.id for point, _ in sitting.card().row("q3").kept] == ["bytes"]
+
+
+def test_who_comes_near_a_point_twice_and_leans_to_what_is_right_has_said_it(content: Catalogue) -> None:
+    sitting = sit(content, "M9")
+    explain = next(each for each in parts_of(sitting.interview) if each.id == "q3")
+    rubric = rubric_of(explain, sitting.values)
+    right = (
+        "To pass the error below the layer you multiply with the same matrix, so this page is collected another time."
+    )
+    assert says_twice(rubric, "needed", right)
+    assert not says_twice(rubric, "needed", "I would leave it at that.")
+    assert not says_twice(rubric, "bytes", f"{SAME} It sends everything two times as well, so nothing is lost by that.")
 
 
 def test_a_falsehood_is_said_again_by_who_begins_the_same_way(content: Catalogue) -> None:
