@@ -42,9 +42,10 @@ class Reaction:
     a wrong number in base units. An answer in words is quoted where it said the opposite (`quote`), and brought back
     where none of its points was heard (`astray`). A probe goes on from what was `picked` up of it, and from what was
     `noted` of the reply before, which may have said what it was asked for; what was picked `is_near` where it may say
-    the point already. Something false is read back (`quote`) where
-    it is challenged. A `remark` comes first: which of the candidate's own numbers it goes by although that was changed
-    since, that a board says something else than the words, or what a number about the own layout is.
+    the point already; what is quoted is the answer to the question behind it where that `is_answered`. Something false
+    is read back (`quote`) where it is challenged. A `remark` comes first: which of the candidate's own numbers it goes
+    by although that was changed since, that a board says something else than the words, or what a number about the own
+    layout is.
     """
 
     asks: str
@@ -56,6 +57,7 @@ class Reaction:
     noted: str = ""
     noted_as_said: bool = False
     is_near: bool = False
+    is_answered: bool = False
     comes_to: str = ""
     same_as: str = ""
     was_put_right: bool = False

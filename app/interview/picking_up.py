@@ -38,8 +38,8 @@ _JOINS = re.compile(
 )
 # What begins so asks something, or hangs on what stands around it.
 _IS_TORN = re.compile(
-    r"^(?:why|how|what|which|who|whose|where|when|whether|if|unless|until|as|than|is|are|was|were|does|do|did|has|have|can"
-    r"|could|should|would|will|to|of|by|for|from|in|on|at|with|without|per|not|\w+ing)\b",
+    r"^(?:maybe|perhaps|why|how|what|which|who|whose|where|when|whether|if|unless|until|as|than|is|are|was|were|does|do|did|has|have"
+    r"|can|could|should|would|will|to|of|by|for|from|in|on|at|with|without|per|not|\w+ing)\b",
     re.I,
 )
 # What stands behind a comma is a clause of its own where it has a subject.

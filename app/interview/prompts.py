@@ -65,6 +65,9 @@ WHICH_HOLDS = "Which of the two do you go by here?"
 # Who came near a point: it may have been said in words that were not heard.
 SAY_IT_OUTRIGHT = "Let me be sure that I have you right."
 
+# Who said what may be the opposite: in general, and of what is the answer to the question that follows.
+STAY_THERE, IS_IT_ALL = "Let me stay there.", "Is that so, and is it all?"
+
 MISSING = "Something is missing in what you ticked."
 
 
@@ -193,7 +196,8 @@ def _probed(reaction: Reaction, ask: str) -> Markup:
 def _gone_on_from(reaction: Reaction) -> Markup:
     you_said = "You also said" if reaction.noted_as_said else "You said"
     if reaction.quote:
-        return Markup("{}: {} Let me stay there. ").format(you_said, _in_quotes(reaction.quote))
+        then = IS_IT_ALL if reaction.is_answered else STAY_THERE
+        return Markup("{}: {} {} ").format(you_said, _in_quotes(reaction.quote), then)
     if reaction.astray:
         spoken = Markup("I heard: {} ").format(_in_quotes(reaction.picked)) if reaction.picked else Markup("")
         return spoken + Markup("Let me bring you back to my question. ")

@@ -262,6 +262,8 @@ def _gone_on(
     if any(words and words in reaction.quote for words in gone_from):
         reaction = replace(reaction, quote="")  # it was asked about before
     ask = probe_question(point, Expressions(known))
+    if reaction.quote and answered(ask, reaction.quote, subject):
+        reaction = replace(reaction, is_answered=True)
     if not noted and not reaction.is_near:  # one quote is enough
         not_again = (*gone_from, *opposed)
         words = picked_up(point, ask, answers[part.question.id], subject, not_again, reaction.astray)

@@ -96,7 +96,7 @@ def test_what_leans_to_what_is_wrong_is_doubted_and_kept_when_it_is_said_again(c
     rest = "Keep the layers gathered after forward and the second gather is gone."
     sitting.give(explain, f"A layer is freed after its forward. Backward needs the weights again. {same} {rest}")
     reaction = sitting.reactions["q3"]
-    assert (reaction.quote, reaction.is_near) == (same, False)
+    assert (reaction.quote, reaction.is_near, reaction.is_answered) == (same, False, False)
     probe = next(each for each in parts_of(sitting.interview, sitting.reactions) if each.role == "probe")
     sitting.give(probe, "No change, both move two times the weights per step.")
     assert [point.id for point, _ in sitting.card().row("q3").kept] == ["bytes"]

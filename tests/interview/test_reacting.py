@@ -19,7 +19,7 @@ from app.grading.rubrics.grader import grade
 from app.interview import scorecards
 from app.interview.parts import Part, Reaction, known_to, parts_of
 from app.interview.probe_checks import probe_findings
-from app.interview.prompts import SAY_IT_OUTRIGHT, prompt
+from app.interview.prompts import IS_IT_ALL, SAY_IT_OUTRIGHT, prompt
 from app.interview.questions import configuration_of, options_of, right_answer, rubric_of
 from app.interview.reacting import MOST_PROBES, next_point
 from app.interview.replies import hear_reply, heard_in_replies
@@ -306,6 +306,16 @@ def test_who_said_the_opposite_is_quoted(content: Catalogue) -> None:
     reaction = Reaction("hang.probe.not-timeout", quote="A longer timeout fixes the hang.")
     sat.reactions["hang"] = reaction
     assert "<q>A longer timeout fixes the hang</q>. Let me stay there." in str(prompt(_probe(sat), sat.values, sat.own))
+
+
+def test_nobody_is_asked_for_what_the_quote_says_as_if_it_had_not_been_said(content: Catalogue) -> None:
+    sat = sit(content, "M8")
+    while (part := sat.next()) is not None and part.kind != "text":
+        sat.give(part, right_answer(part, sat.values, sat.own))
+    assert part
+    sat.give(part, part.question.weak or "")
+    asked = str(prompt(_probe(sat), sat.values, sat.own))
+    assert f"<q>The dashboard should show GPU utilisation</q>. {IS_IT_ALL} What is on the dashboard?" in asked
 
 
 def test_a_full_answer_is_not_probed_and_a_right_number_gets_the_harder_variant_last(content: Catalogue) -> None:
