@@ -59,7 +59,7 @@ def _lacking(rows: Sequence[Row], rated: Sequence[Criterion]) -> Iterator[str]:
     if held:
         yield f"what was said of {listed(list(held))} is false, and was not taken back when asked"
     elif kept:
-        yield f"on {listed(list(kept))} the opposite of what is so was heard, and kept when asked"
+        yield f"the opposite of what is so was heard on {listed(list(kept))}, and kept when asked"
     failed = sum(row.kind == "coding" and row.is_evidence and row.verdict != "right" for row in rows)
     if failed:
         yield f"{counted(failed, 'program')} {'does' if failed == 1 else 'do'} not pass"

@@ -68,7 +68,7 @@ def test_what_was_kept_is_told_everywhere_and_holds_the_level(content: Catalogue
     assert [point.id for point, _ in row.kept] == ["bytes"]
     held = decide(card.rows, 0.9)  # by as many points as make a strong hire
     assert (held.level, held.by_points) == ("hire", "strong hire")
-    assert held.held == ("on the bytes against DDP's the opposite of what is so was heard, and kept when asked",)
+    assert held.held == ("the opposite of what is so was heard on the bytes against DDP's, and kept when asked",)
     topics = topics_of(content, sitting.interview, card)
     told = " ".join(letter(card, criteria(card.rows), topics, Pace(9, 10, by_candidate=True)))
     assert f"“{FEWER.rstrip('.')}”, the opposite of what is so as I heard it, and kept to it when I asked" in told
