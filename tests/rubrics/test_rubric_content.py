@@ -27,6 +27,23 @@ def test_evidence_is_quoted_from_the_answer(content: Catalogue) -> None:
             assert all(said in text for said in point.evidence), (rubric.id, point.id)
 
 
+TWO_NODES = (
+    "I take tensor parallelism of 16 over two nodes: eight ranks on each side leave through eight network cards, so it "
+    "is about 1.5 times slower than inside a node, and I measure it before I keep it."
+)
+
+
+@pytest.mark.parametrize("rubric", ["IQ3", "IQ4", "IQ7", "IQ9", "PC4", "PC5", "R05", "SP2"])
+def test_tensor_parallelism_over_two_nodes_with_all_their_cards_is_slower_and_not_fatal(rubric: str) -> None:
+    found = graded(rubric, TWO_NODES)
+    assert found.critical == {}
+    assert not any("Not so" in note for note in found.notes)
+
+
+def test_tensor_parallelism_over_eight_nodes_is_a_critical_mistake() -> None:
+    assert graded("IQ7", "I take tensor parallelism of 64 over all nodes, because it is the simplest.").critical
+
+
 def _with(folder: Path, old: str, new: str) -> list[str]:
     """What the content check says of R01 with one passage changed: of it alone, with what it is judged by."""
     (folder / "cards/rubrics").mkdir(parents=True)
