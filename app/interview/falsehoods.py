@@ -25,9 +25,12 @@ def false_words(asked: Sequence[Row]) -> Iterator[str]:
     """What was said that is false, in its own words: what was held on to comes first, what was taken back last."""
     told = [(row, each) for row in asked for each in row.challenged]
     told.sort(key=lambda each: (each[1].is_taken_back, not each[1].is_held_on))
+    where = ""
     for row, each in told[:MOST_FALSE]:
         said = quoted(each.quote) if is_quotable(each.quote) else f"something about {each.topic}"
-        yield f"In “{row.title}” they said {said}, which is wrong{_when_asked(each)}."
+        they = "They also said there" if row.title == where else f"In “{row.title}” they said"
+        where = row.title
+        yield f"{they} {said}, which is wrong{_when_asked(each)}."
 
 
 def _when_asked(false: Challenged) -> str:

@@ -172,7 +172,14 @@ def _quoted(heard: PointGrade, point: Point, rubric: Rubric, answer: str, text: 
     said = [each for each in sentences(answer) if grade(alone, each).points[0].credit >= heard.credit]
     if not said:
         return heard
-    return replace(heard, evidence=(max(said, key=lambda each: _nearness(each, about)),))
+    near = {each: _share(each, point.id, rubric) for each in said if len(said) > 1}
+    return replace(heard, evidence=(max(said, key=lambda each: (near.get(each, 0.0), *_nearness(each, about))),))
+
+
+def _share(sentence: str, point: str, rubric: Rubric) -> float:
+    """How near a sentence by itself comes to a point, from 0 to 1."""
+    near = nearnesses(rubric.near_claims, read(sentence, rubric.wordings)).get(point)
+    return near[0].share if near else 0.0
 
 
 def _where_it_is_said(heard: PointGrade, near: Sequence[Nearness], reading: Reading) -> PointGrade:

@@ -16,7 +16,7 @@ from app.reveal.words import sentences
 
 MOST_WORDS = 14  # that a person repeats of what was said
 LEAST_WORDS = 4  # of a piece that stands by itself
-ANSWERED, LEAST_ASKED = 0.75, 3  # the share of what a question is about that its answer has, of so many at least
+ANSWERED, LEAST_ASKED = 0.75, 3  # the share of what a question is about that its answer has, from so many on
 LEAST_TOPIC = 2  # words of it that are about something
 
 _CUT_OFF = " …"
@@ -113,10 +113,11 @@ def picked_up(
 def answered(ask: str, said: str, subject: Subject) -> str:
     """The sentence of `said` that has nearly all that `ask` is about, and so may answer it; empty where none has."""
     asked = subject.of(ask)
-    if len(asked) < LEAST_ASKED:
+    if len(asked) < LEAST_TOPIC:
         return ""
     told = max(sentences(said), key=lambda each: len(asked & subject.of(each)), default="")
-    return told if len(asked & subject.of(told)) >= ANSWERED * len(asked) else ""
+    least = ANSWERED if len(asked) >= LEAST_ASKED else 1.0  # of a short question all
+    return told if len(asked & subject.of(told)) >= least * len(asked) else ""
 
 
 def _about_something(said: str, subject: Subject) -> list[str]:

@@ -10,7 +10,7 @@ from app.interview.rows import CORRECTED, Row
 from app.interview.scorecards import Scorecard
 from app.words import listed, number_in_words
 
-NEARLY_ALL, HALF, HARDLY_ANY = 0.8, 0.5, 0.25
+NEARLY_ALL, MOST, HALF, HARDLY_ANY = 0.8, 0.65, 0.5, 0.25
 FEW = 3  # answers, of which a share says something
 
 
@@ -72,8 +72,10 @@ def _said(asked: Sequence[Row]) -> Iterator[str]:
     but = f" but for {listed(claims)}" if claims else ""
     if said is None:
         yield "nothing asked in words"
-    elif said >= HALF:
+    elif said >= MOST:
         yield f"{'full' if said >= NEARLY_ALL else 'good'} in words{but}"
+    elif said >= HALF:
+        yield f"half of it heard in words{but}"
     else:
         yield "thin in words" if said >= HARDLY_ANY else "hardly anything heard in words"
         if false:
