@@ -78,6 +78,13 @@ def test_conditions_hold_in_every_variant(content: Catalogue) -> None:
         assert values["micro_batches"] >= values["stages"]
 
 
+@pytest.mark.parametrize("problem", ["P14", "P17", "P19", "P22"])
+def test_a_problem_of_several_steps_begins_with_an_easier_level(content: Catalogue, problem: str) -> None:
+    levels = content.problems[problem].levels
+    assert len(levels) >= 2
+    assert len({str(level) for level in levels}) == len(levels)
+
+
 def test_a_condition_nothing_satisfies_is_an_error_not_a_hang(content: Catalogue) -> None:
     with pytest.raises(ExpressionError, match="no combination"):
         draw(content.problems["P15"].model_copy(update={"where": "stages > 1000"}), 1)
