@@ -138,6 +138,8 @@ def _heard_of(row: Row) -> str:
     of, heard = len(row.rubric), sum(each.counts == 1 for each in row.rubric)
     were = "point was" if of == 1 else "points was" if heard == 1 else "points were"
     said = f"{capital(number_in_words(heard) if heard else 'none')} of its {number_in_words(of)} {were} heard in full."
+    if row.is_doubtful:
+        return f"{said} Read what a full answer says of the others."
     return f"{said} If you did say the others, say each in one plain sentence next time."
 
 

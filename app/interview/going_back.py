@@ -46,8 +46,10 @@ def replaced(parts: Collection[Part], answers: Answers, reactions: Reactions) ->
 
 
 def replaced_before(part: Part, parts: Collection[Part], answers: Answers, reactions: Reactions) -> Iterator[Replaced]:
-    """Those changed numbers that an answer in words may go by: those of its own problem or interview. In another one
-    the same figure is of something else."""
+    """Those changed numbers that an answer in words may go by: those of its own interview. In another one, and of a
+    plan, the same figure is of something else."""
+    if isinstance(part.question, BorrowedQuestion):
+        return iter(())  # it defends a plan, which has numbers of its own
     of = {other.id: _source(other) for other in parts}
     return (each for each in replaced(parts, answers, reactions) if of[each.part] == _source(part))
 

@@ -27,8 +27,8 @@ TURNED = 0.0  # how much a reply leans to what is right of a point, for it to ha
 TURNED_WITH_A_FIGURE = -0.05  # … where it has a number that was not said before: figures are hardly like any claim
 
 _WAYS = {
-    "less": "less fewer lower smaller little least cheaper shrinks halves",
-    "more": "more higher larger bigger greater most grows increases doubles rises",
+    "less": "less fewer lower smaller little least cheaper shrinks halves below beneath",
+    "more": "more higher larger bigger greater most grows increases doubles rises above",
     "same": "same equal equally unchanged identical alike",
     "nothing": "nothing none free",
 }

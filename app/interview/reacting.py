@@ -227,7 +227,8 @@ def _to_words(
     if point is None:
         return None
     verdict = next(each for each in heard if each.id == point.id)
-    quote = " ".join(verdict.evidence) if verdict.verdict == "contradicted" else ""
+    against = verdict.evidence if verdict.verdict == "contradicted" else ()
+    quote = min(against, key=lambda each: leans(rubric, point.id, each), default="")
     found = Reaction(probe_id(part, point), quote=quote, astray=not asked and all(map(_is_missed, heard)))
     if point.id in near:
         words = max(near[point.id], key=lambda each: comes_near(rubric, point.id, each))

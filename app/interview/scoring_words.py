@@ -52,6 +52,7 @@ def heard_row(row: Row, part: Part, known: Values, sitting: ToGrade) -> Row:
         for each in probes
         if each.point and each.reaction and each.reaction.quote and _is_denied(replies.get(each.point.id))
     }
+    questioned = {each.point.id: each.reaction.quote for each in probes if each.point and each.reaction}
     repeated = {each.point.id for each in probes if each.point and says_as_before(sitting.said(each))}
     subjects = None if part.question.own_story else subjects_of(part, known)
     points = tuple(
@@ -76,8 +77,8 @@ def heard_row(row: Row, part: Part, known: Values, sitting: ToGrade) -> Row:
         )
         for each, before, after in zip(
             part.question.rubric,
-            _held_against(heard.points, against, false, kept),
-            _held_against(found.points, against, false, kept),
+            _held_against(heard.points, against, false, kept, questioned),
+            _held_against(found.points, against, false, kept, questioned),
             strict=True,
         )
     )
@@ -135,17 +136,23 @@ def _near_in(
 
 
 def _held_against(
-    points: Sequence[PointGrade], against: Mapping[str, str], false: Collection[str], kept: Collection[str]
+    points: Sequence[PointGrade],
+    against: Mapping[str, str],
+    false: Collection[str],
+    kept: Collection[str],
+    questioned: Mapping[str, str],
 ) -> Iterator[PointGrade]:
     """Points as they were heard; those that what was said is `against` are not, and what only is said by words that
-    are `false` is unsure. What was unsure and its reply has `kept` was the opposite."""
+    are `false` is unsure. What was unsure and its reply has `kept` was the opposite; that is quoted as it was
+    `questioned`."""
     for each in points:
         if each.id in against:
             yield PointGrade(each.id, "contradicted", 0.0, (against[each.id],))
         elif each.credit and each.evidence and all(_is_in(words, false) for words in each.evidence):
             yield PointGrade(each.id, "unsure", 0.0, each.evidence)
-        elif each.verdict == "unsure" and each.id in kept:
-            yield PointGrade(each.id, "contradicted", 0.0, each.evidence)
+        elif each.verdict == "contradicted" or (each.verdict == "unsure" and each.id in kept):
+            quote = questioned.get(each.id)
+            yield PointGrade(each.id, "contradicted", 0.0, (quote,) if quote else each.evidence)
         else:
             yield each
 

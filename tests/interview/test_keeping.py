@@ -28,6 +28,12 @@ KEPT_REPLY = "Fewer. Every rank only sends a slice, so it is about one and a hal
     ("said", "reply", "is_kept", "is_turned"),
     [
         (FEWER, KEPT_REPLY, True, False),
+        (
+            FEWER,
+            "Well below that. You send a slice only, so it comes to 1.5 times the weights against two.",
+            True,
+            False,
+        ),
         (FEWER, "Still less, each rank sends a sixteenth.", True, False),
         (FEWER, "I stand by that.", True, False),
         (FEWER, "There is less to move than with DDP, each rank handles its own shard.", True, False),
@@ -134,6 +140,19 @@ def test_degrees_alone_name_no_alternative_and_half_of_a_layout(content: Catalog
     assert (heard["layout"].credit, heard["alternative"].credit) == (0.5, 0.0)
     bare = hear(rubric, commit.question.rubric, "Tensor 8, pipeline 4, data 16.").points
     assert not next(each.credit for each in bare if each.id == "alternative")
+
+
+def test_what_was_questioned_is_what_is_quoted(content: Catalogue) -> None:
+    """A point that two sentences stand against is quoted by the one that was asked about."""
+    sitting = sit(content, "M9")
+    explain = next(each for each in parts_of(sitting.interview) if each.id == "q3")
+    true = "In backward it must collect once more, since the gradients need the weights."
+    same = "In total that is still the same traffic as DDP, since DDP also sends everything twice."
+    sitting.give(explain, f"A layer is freed after its forward. {true} {same} Keep them gathered after forward.")
+    while (part := sitting.next()) is not None:
+        sitting.give(part, "No difference as far as I can see, two times the weights in the one and in the other.")
+    kept = [(point.id, point.evidence) for point, _ in sitting.card().row("q3").kept]
+    assert kept == [("bytes", (same,))]
 
 
 def test_who_turns_earns_half_of_it_and_nothing_is_held_against_them(content: Catalogue) -> None:
