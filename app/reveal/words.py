@@ -19,6 +19,8 @@ NOT_HEARD = "Nothing in your words was heard to say it."
 CLASSES = {"met": "met", "missed": "missed", "contradicted": "contra", "unsure": "unsure"}
 UNDERLINED: Mapping[str, Kind | None] = {"met": "ok", "missed": "un", "contradicted": "no", "unsure": "un"}
 LEAST_SHARED = 3  # words that a sentence has in common with a point that it may speak of
+MOST_QUOTED = 14  # words of a sentence that is quoted only to be known again
+LEAST_NAMED = 4  # words that name a point
 
 _SHOWN_FIRST: tuple[Kind, ...] = ("no", "ok", "un")  # which shows where two overlap
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
@@ -144,6 +146,21 @@ def sentences(text: str) -> list[str]:
     return [piece for match in _SENTENCE.finditer(text) if (piece := match.group().strip())]
 
 
+def cut_short(text: str, words: int = MOST_QUOTED) -> str:
+    """The beginning of a text, by which it is known again; without the full stop of one that is whole."""
+    said = text.split()
+    return text.strip().rstrip(".;:") if len(said) <= words else " ".join(said[:words]).rstrip(",;:") + " …"
+
+
+def named(point: str) -> str:
+    """What a point begins with, up to where its first clause ends: a name for it in a sentence."""
+    for end in re.finditer(r"[,;:](?=\s)|\.$", point):
+        before = point[: end.start()]
+        if len(before.split()) >= LEAST_NAMED and before.count("(") == before.count(")"):
+            return cut_short(before)
+    return cut_short(point)
+
+
 def unsaid_numbers(point: str, answer: str) -> tuple[str, ...]:
     """The quantities of a point whose number nothing in an answer has, as the point writes them."""
     have = set(_NUMBER.findall(answer))
@@ -156,10 +173,17 @@ def why_less(verdict: str, credit: float, point: str, half: str | None, answer: 
     if verdict == "met":
         return "" if credit == 1 else _why_half(unsaid_numbers(point, answer), half)
     return {
-        "missed": NOT_HEARD,
+        "missed": why_missed(half, nearest(point, answer)),
         "contradicted": "Your words were heard as the opposite of it.",
         "unsure": "Something near it was heard, and not it outright.",
     }[verdict]
+
+
+def why_missed(half: str | None, close: str | None) -> str:
+    """What nothing was heard of: not even the half that counts; `close` is the sentence that comes nearest, if any."""
+    lacking = f"Not heard. Half of it would be: {lowered(half).rstrip('.')}." if half else NOT_HEARD
+    quote = cut_short(close) if close else ""
+    return f"{lacking} The nearest is “{quote}”, and it was not heard to say this." if quote else lacking
 
 
 def _why_half(lacking: Sequence[str], half: str | None) -> str:

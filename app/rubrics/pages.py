@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from markupsafe import Markup
@@ -13,11 +13,25 @@ from app.content.live import ExpressionError, Expressions
 from app.content.markdown import render, render_inline, render_plain
 from app.content.rubric_schemas import RubricFile
 from app.grading.levels import NAMES
+from app.grading.rubrics.grader import NOT_SO
 from app.grading.rubrics.quotes import topic
-from app.reveal.words import CLASSES, UNDERLINED, Finding, Marked, mark, why_less
+from app.reveal.words import (
+    CLASSES,
+    UNDERLINED,
+    Finding,
+    Marked,
+    cut_short,
+    mark,
+    named,
+    nearest,
+    sentences,
+    why_less,
+    why_missed,
+)
 from app.rubrics.models import RubricAnswer
-from app.words import counted, listed
+from app.words import counted, listed, lowered
 
+CORRECTED = "Not so. "  # before what is so, at a point that a false sentence contradicts
 SAYS_A_POINT = 0.5  # of a point's words in a text that answers it
 
 
@@ -29,6 +43,11 @@ class PointView:
     text: Markup
     half: str | None
     weight: int
+
+    @property
+    def name(self) -> str:
+        """What it is known by in a sentence."""
+        return named(self.text.striptags())
 
 
 @dataclass(frozen=True)
@@ -97,11 +116,39 @@ class ResultView:
 
     @property
     def reason(self) -> str:
-        """What became of the points that did not count in full, as a title goes on."""
+        """What held the answer back most, as a title goes on: a critical mistake, else what is false, else what was
+        heard as the opposite of a point, else the point that lost most."""
+        if self.critical:
+            return f"it {lowered(self.critical[0][0]).rstrip('.')}"
+        false = [each.finding for each in self.marked.notes if each.finding.why.startswith(CORRECTED)]
+        if false:
+            worst = max(false, key=lambda finding: finding.points)
+            return f"“{cut_short(worst.evidence[0])}” is not so"
+        against = [row for row in self.rows if row.verdict == "contradicted" and row.evidence]
+        if against:
+            heaviest = max(against, key=lambda row: row.point.weight)
+            return f"“{cut_short(heaviest.evidence[0])}” was heard as the opposite of what is so"
+        lost = self.heaviest
+        if lost is None:
+            return "nothing missed"
+        return {
+            "half met": f"only half was heard of “{lost.name}”",
+            "unsure": f"“{lost.name}” was not heard outright",
+        }.get(self.by_id[lost.id].verdict, f"nothing was heard of “{lost.name}”")
+
+    @property
+    def counts(self) -> str:
+        """How many points did not count in full, and what became of them; empty where all did."""
         counts = Counter(row.verdict for row in self.rows)
         left = [(word, counts[word]) for word in ("contradicted", "missed", "unsure", "half met") if counts[word]]
-        first = [counted(number, "thing") + f" {word}" for word, number in left[:1]]
-        return listed([*first, *(f"{number} {word}" for word, number in left[1:])]) or "nothing missed"
+        first = [counted(number, "point") + f" {word}" for word, number in left[:1]]
+        return listed([*first, *(f"{number} {word}" for word, number in left[1:])])
+
+    @property
+    def lost(self) -> tuple[Row, ...]:
+        """The points that did not count in full, what lost most first."""
+        left = [row for row in self.rows if row.credit < 1]
+        return tuple(sorted(left, key=lambda row: row.point.weight * (row.credit - 1)))
 
     @property
     def compared(self) -> int:
@@ -151,14 +198,16 @@ def result_view(rubric: RubricFile, answer: RubricAnswer) -> ResultView:
         (texts.get(each["id"], each["id"]), " ".join(each["evidence"])) for each in answer.grade["critical"]
     )
     total = sum(each.weight for each in rubric.points)
+    findings = [*_findings(rows, answer.text), *_mistakes(answer.grade["critical"], texts)]
+    findings, notes = _corrected(findings, answer.grade["notes"])
     return ResultView(
         rows,
         critical,
-        tuple(answer.grade["notes"]),
+        notes,
         answer.score * total,
         total,
         sum(row.asks and row.judged is None for row in rows),
-        mark(answer.text, [*(_finding(row, answer.text) for row in rows), *_mistakes(answer.grade["critical"], texts)]),
+        mark(answer.text, findings),
         answer.second,
     )
 
@@ -176,25 +225,60 @@ def lost_on(result: ResultView, text: str) -> PointView | None:
     return row.point if row is not None and share >= SAYS_A_POINT else None
 
 
-def _finding(row: Row, answer: str) -> Finding:
-    shown = row.judged or ("met" if row.css == "met" else row.verdict)
-    return Finding(
-        row.point.id,
-        row.point.text,
-        f"{row.verdict.capitalize()}{', you judged' if row.judged else ''}",
-        row.css,
-        row.credit * row.point.weight,
-        row.point.weight,
-        UNDERLINED[shown],
-        row.evidence,
-        _why(row, answer),
-    )
+def _corrected(findings: Sequence[Finding], notes: Sequence[str]) -> tuple[list[Finding], tuple[str, ...]]:
+    """The findings with what is so instead at the first that rests on a false sentence, and the notes left: a
+    correction stands once. Of others that rest on the same sentence it is said that they do."""
+    corrected, kept = list(findings), []
+    for note in notes:
+        about = [
+            at
+            for at, each in enumerate(findings)
+            if each.kind == "no" and any(note.startswith(f"{NOT_SO}“{said}” ") for said in each.evidence)
+        ]
+        if not about:
+            kept.append(note)
+            continue
+        said = next(said for said in findings[about[0]].evidence if note.startswith(f"{NOT_SO}“{said}” "))
+        so = note.removeprefix(f"{NOT_SO}“{said}” ")
+        corrected[about[0]] = replace(findings[about[0]], why=f"{CORRECTED}{so}")
+        for at in about[1:]:
+            corrected[at] = replace(findings[at], why="The same sentence is the opposite of this as well.")
+    return corrected, tuple(kept)
 
 
-def _why(row: Row, answer: str) -> str:
-    """Why a point did not count in full; empty where it did."""
+def _findings(rows: Sequence[Row], answer: str) -> list[Finding]:
+    """What became of each point. Of what was missed the nearest sentence is quoted that nothing rests on, each once."""
+    resting = [said for row in rows for said in row.evidence]
+    free = [each for each in sentences(answer) if not any(each in said or said in each for said in resting)]
+    found = []
+    for row in rows:
+        close = nearest(row.point.text.striptags(), "\n".join(free)) if row.verdict == "missed" else None
+        free = [each for each in free if each != close]
+        shown = row.judged or ("met" if row.css == "met" else row.verdict)
+        found.append(
+            Finding(
+                row.point.id,
+                row.point.text,
+                f"{row.verdict.capitalize()}{', you judged' if row.judged else ''}",
+                row.css,
+                row.credit * row.point.weight,
+                row.point.weight,
+                UNDERLINED[shown],
+                row.evidence,
+                _why(row, answer, close),
+            )
+        )
+    return found
+
+
+def _why(row: Row, answer: str, close: str | None) -> str:
+    """Why a point did not count in full; empty where it did. `close` is the sentence nearest to a missed one."""
     if row.judged:
         return "" if row.judged == "met" else "The underlined words do not say it, by your own judgement."
+    if row.verdict == "missed":
+        return why_missed(row.point.half, close)
+    if row.verdict == "contradicted" and row.evidence:
+        return f"“{cut_short(row.evidence[0])}” was heard as the opposite of it."
     verdict = "met" if row.css == "met" else row.verdict
     return why_less(verdict, row.credit, row.point.text.striptags(), row.point.half, answer)
 

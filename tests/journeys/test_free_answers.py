@@ -35,7 +35,7 @@ def test_an_answer_is_written_and_graded_by_keyboard_alone(page: Page, content: 
     evidence = page.locator(".ans .ev.ok").filter(has_text="twice that in total")
     expect(evidence.locator("sup").filter(has_text=number)).to_have_count(1)
     expect(page.locator(".notes > li").filter(has_text="Missed").first).to_contain_text(
-        "Nothing in your words was heard to say it."
+        "Not heard. Half of it would be"
     )
 
 

@@ -49,6 +49,10 @@ def test_the_sentence_nearest_to_a_point_has_most_of_its_words() -> None:
 
 def test_of_a_missed_point_nothing_is_said_but_that_it_was_not_heard() -> None:
     assert why_less("missed", 0, "FSDP frees buckets", None, ANSWER) == "Nothing in your words was heard to say it."
+    half = why_less("missed", 0, "FSDP frees buckets", "Frees something.", ANSWER)
+    assert half == "Not heard. Half of it would be: frees something."
+    close = why_less("missed", 0, "Backward gathers the weights a second time, 25.3 MB.", None, ANSWER)
+    assert close.endswith("The nearest is “Backward gathers 25.3 MB again”, and it was not heard to say this.")
 
 
 def test_half_a_point_says_what_does_not_stand_in_the_answer_and_claims_nothing_else() -> None:

@@ -39,6 +39,8 @@ MOST_SUMS = 3  # that a grade points out
 # How notes on what caps the level begin.
 TERMS_IN_A_ROW = "These are terms in a row, not statements"
 MUCH_IS_WRONG = "Much of it was read as the opposite of what is so"
+# How a note on something false begins; its sentence follows in quotation marks, and then what is so.
+NOT_SO = "Not so: "
 
 # Where this share is wrong, half a statement is not taken for the right one.
 DOUBT_FROM = 0.15
@@ -136,7 +138,7 @@ def grade(rubric: Rubric, text: str, judged: Mapping[str, bool] | None = None) -
             f"You were asked {rubric.stance.asked}, and do not say; without that it is {UNDECIDED_CAP} at most."
         )
     notes += [each.says for each in islice(wrong_sums(text), MOST_SUMS)]
-    notes += [f"Not so: “{found.text}” {each.so}" for each, found in held]
+    notes += [f"{NOT_SO}“{found.text}” {each.so}" for each, found in held]
     return RubricGrade(points, critical, rounded(score), level_of(score, capped, lifted, undecided), tuple(notes))
 
 
