@@ -128,7 +128,7 @@ def grade(rubric: Rubric, text: str, judged: Mapping[str, bool] | None = None) -
         not is_at_least(level_of(score), CAP) and not critical and not contradicted and _reaches_floor(rubric, reading)
     ):
         lifted = True
-        notes.append(f"The definitions are right though numbers are missing: that is at least {CAP}.")
+        notes.append(f"What is said is right as far as it goes, though numbers are missing: that is at least {CAP}.")
     if wrong:
         capped = True
         notes.append(f"{MUCH_IS_WRONG}; the rest cannot lift it over {CAP}.")
