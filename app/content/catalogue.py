@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from app.content.cards import Card, make_card
-from app.content.challenges import CHALLENGES, Challenge, ChallengesFile, make_challenges
+from app.content.challenges import CHALLENGES, Challenge, ChallengesFile, falsehoods, make_challenges
 from app.content.claim_schemas import CLAIMS, ClaimsFile, InterviewClaimsFile
 from app.content.code_labs import CodeLab, load_code_lab
 from app.content.coding import CodingFile, make_coding_round
@@ -213,7 +213,8 @@ class _Loader:
     def load(self) -> Catalogue:
         concepts = self._concepts()
         decks, cards = self._decks()
-        knowledge, challenges = self._knowledge(), tuple(self._challenges())
+        challenges = tuple(self._challenges())
+        knowledge = replace(self._knowledge(), challenged=falsehoods(challenges))
         problems = self._items("problems/*.yaml", Problem)
         labs = self._labs()
         rubrics = self._rubrics(knowledge)
@@ -254,7 +255,7 @@ class _Loader:
     def _knowledge(self) -> Knowledge:
         lexicon = self._single(LEXICON, LexiconFile) or LexiconFile()
         false = self._single(MISCONCEPTIONS, MisconceptionsFile) or MisconceptionsFile()
-        return Knowledge(lexicon.wordings(), false.misconceptions, self._claims())
+        return Knowledge(lexicon.wordings(), false.misconceptions, claims=self._claims())
 
     def _claims(self) -> Mapping[str, ClaimsFile]:
         found = [self._single(name, ClaimsFile) for name in self._files_in(CLAIMS) if not _is_of_an_interview(name)]

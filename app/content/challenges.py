@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from app.content.live import Expressions, at
-from app.content.rubric_schemas import Evidence, RubricPointFile, make_points, shared_patterns
+from app.content.rubric_schemas import Evidence, Falsehood, RubricPointFile, make_points, shared_patterns
 from app.content.schemas import CardId, Phrase, Slug, Strict, Text
 from app.grading.rubrics.grader import Misconception
 from app.grading.rubrics.points import Point
@@ -94,6 +94,17 @@ def make_challenges(name: str, file: ChallengesFile) -> tuple[Challenge, ...]:
             false = Misconception(each.id, shared_patterns(each.says), each.so, frozenset({each.id}))
         found.append(Challenge(each, false, (name, index)))
     return tuple(found)
+
+
+def falsehoods(challenges: Iterable[Challenge]) -> tuple[Falsehood, ...]:
+    """What they are about, for free answers: there nothing is asked, so that only what to learn can be said."""
+    return tuple(
+        Falsehood(
+            frozenset(each.file.concepts),
+            Misconception(each.id, each.false.patterns, f"{each.file.learn}.", frozenset()),
+        )
+        for each in challenges
+    )
 
 
 def about(challenges: Iterable[Challenge], concepts: Iterable[str]) -> tuple[Challenge, ...]:

@@ -138,11 +138,21 @@ class MisconceptionsFile(Strict):
 
 
 @dataclass(frozen=True)
+class Falsehood:
+    """What is false in an answer to a question about one of `concepts`."""
+
+    concepts: frozenset[str]
+    false: Misconception
+
+
+@dataclass(frozen=True)
 class Knowledge:
-    """What all rubrics share: the lexicon that answers are read through, and what is false whatever the question."""
+    """What all rubrics share: the lexicon that answers are read through, what is false whatever the question, and what
+    interviewers do not let pass."""
 
     wordings: Wordings = NO_WORDINGS
     misconceptions: tuple[MisconceptionFile, ...] = ()
+    challenged: tuple[Falsehood, ...] = ()
     claims: Mapping[str, ClaimsFile] = field(default_factory=dict)
 
 
@@ -227,10 +237,20 @@ def make_rubric(file: RubricFile) -> Rubric:
             Stance(file.stance.asked, _patterns("when", file.stance.when, values, file.let)) if file.stance else None
         )
     relevant = tuple(each for each in false if each.points or each.critical)
+    challenged = (each.false for each in file.knowledge.challenged if not each.concepts.isdisjoint(file.concepts))
     wordings, known = file.knowledge.wordings, file.knowledge.claims.get(file.id)
     claims = make_claims(known.claims() if known else (), wordings)
     return Rubric(
-        points, critical, floor, file.floor.needs, wordings, relevant, stance, claims, TO_A_RUBRIC, weights=WEIGHTS
+        points,
+        critical,
+        floor,
+        file.floor.needs,
+        wordings,
+        (*relevant, *challenged),
+        stance,
+        claims,
+        TO_A_RUBRIC,
+        weights=WEIGHTS,
     )
 
 

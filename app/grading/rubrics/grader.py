@@ -22,6 +22,7 @@ from app.grading.rubrics.reading import NO_WORDINGS, Reading, read
 from app.grading.rubrics.weighing import (
     DOUBTFUL,
     SURE_OF_THE_FIRST,
+    WELL_MET,
     Chances,
     Heard,
     Looks,
@@ -138,7 +139,8 @@ def grade(rubric: Rubric, text: str, judged: Mapping[str, bool] | None = None) -
             f"You were asked {rubric.stance.asked}, and do not say; without that it is {UNDECIDED_CAP} at most."
         )
     notes += [each.says for each in islice(wrong_sums(text), MOST_SUMS)]
-    notes += [f"{NOT_SO}“{found.text}” {each.so}" for each, found in held]
+    corrected = {found.text: each.so for each, found in reversed(held)}  # by one that is about this question, if any
+    notes += [f"{NOT_SO}“{text}” {so}" for text, so in corrected.items()]
     return RubricGrade(points, critical, rounded(score), level_of(score, capped, lifted, undecided), tuple(notes))
 
 
@@ -153,6 +155,7 @@ class Looked:
     compared: Sequence[PointGrade]
     believed: Sequence[PointGrade]
     likenesses: Mapping[str, Sequence[Likeness]]
+    false: frozenset[int]
 
     def weighing(self) -> tuple[Looks, Statements]:
         """What a verdict on each point is weighed by."""
@@ -161,7 +164,8 @@ class Looked:
         return looks, Statements(self.likenesses, near, self.reading.sentences)
 
     def decided(self) -> Sequence[PointGrade]:
-        """The points as graded in the end. What stands against a point in so many words stays."""
+        """The points as graded in the end. What stands against a point in so many words stays, and so
+        does what is made of false words."""
         if self.rubric.weights is None:
             return self.believed
         looks, said = self.weighing()
@@ -169,10 +173,15 @@ class Looked:
         against = {each.id for each in self.believed if each.verdict == "contradicted"}
         return [
             each
-            if evidence.verdict == "contradicted" and not evidence.surmised
-            else _weighed(each, point, likely[each.id], said, bool(against - {each.id}))
+            if (evidence.verdict == "contradicted" and not evidence.surmised) or self._is_false(evidence)
+            else _weighed(each, evidence, point, likely[each.id], said, bool(against - {each.id}))
             for each, evidence, point in zip(self.believed, self.evidence, self.rubric.points, strict=True)
         ]
+
+    def _is_false(self, evidence: PointGrade) -> bool:
+        """Whether what is known to be false is all that a point has for it."""
+        rests = rests_on(evidence.evidence, self.reading)
+        return bool(rests) and rests <= self.false
 
 
 def look_at(rubric: Rubric, text: str) -> Looked:
@@ -189,7 +198,8 @@ def _looked(
     likenesses = rubric.claims.like(reading)
     compared = _compared(rubric, evidence, reading, likenesses)
     false = [*critical.values(), *(found.text for _, found in held)]
-    return Looked(rubric, reading, evidence, compared, believed(compared, false, reading, rubric.claims), likenesses)
+    trusted = believed(compared, false, reading, rubric.claims)
+    return Looked(rubric, reading, evidence, compared, trusted, likenesses, rests_on(false, reading))
 
 
 def _critical(rubric: Rubric, reading: Reading) -> dict[str, str]:
@@ -204,26 +214,34 @@ def _heard(points: Iterable[PointGrade], reading: Reading) -> Mapping[str, Heard
 
 
 def _weighed(
-    grade: PointGrade, point: Point, chance: Chances, said: Statements, is_wrong_elsewhere: bool
+    grade: PointGrade, evidence: PointGrade, point: Point, chance: Chances, said: Statements, is_wrong_elsewhere: bool
 ) -> PointGrade:
     """A grade after all was weighed."""
     likely = chance.likely
+    if likely == "met":
+        return grade if grade.verdict == "met" else _met_after_all(grade, evidence, point, said)
+    if grade.verdict == "contradicted" and chance.met > WELL_MET:
+        return replace(grade, verdict="unsure")
     if likely == "contradicted" and grade.verdict != "contradicted":
-        is_sure = is_wrong_elsewhere or chance.contradicted > SURE_OF_THE_FIRST
         found = tuple(said.sentences[at].text for at in said.against_it(grade.id))
-        if is_sure and found:
+        if found and (is_wrong_elsewhere or chance.contradicted > SURE_OF_THE_FIRST):
             return PointGrade(grade.id, "contradicted", 0.0, found, surmised=True)
         return replace(grade, verdict="unsure", credit=0.0) if grade.credit == 1.0 else grade
-    if likely == "met" and grade.verdict != "met":
-        places = said.for_it(grade.id)
-        if not places or not may_be_met(point, [said.sentences[at] for at in places]):
-            return grade
-        credit = 0.5 if said.is_half(grade.id) else 1.0
-        return PointGrade(grade.id, "met", credit, tuple(said.sentences[at].text for at in places))
     if likely == "missed" or grade.verdict == "unsure":
         is_open = chance.met > DOUBTFUL and grade.evidence and grade.verdict in ("met", "unsure")
         return replace(grade, verdict="unsure", credit=0.0) if is_open else PointGrade(grade.id, "missed", 0.0, ())
     return grade
+
+
+def _met_after_all(grade: PointGrade, evidence: PointGrade, point: Point, said: Statements) -> PointGrade:
+    """A point that is likelier met than not: by its evidence if it has some, else by what is most for it."""
+    if evidence.verdict == "met":
+        return evidence
+    places = said.for_it(grade.id)
+    if not places or not may_be_met(point, [said.sentences[at] for at in places]):
+        return grade
+    credit = 0.5 if said.is_half(grade.id) else 1.0
+    return PointGrade(grade.id, "met", credit, tuple(said.sentences[at].text for at in places))
 
 
 def _doubted(rubric: Rubric, points: list[PointGrade]) -> list[PointGrade]:
