@@ -164,19 +164,35 @@ class Looked:
         return looks, Statements(self.likenesses, near, self.reading.sentences)
 
     def decided(self) -> Sequence[PointGrade]:
-        """The points as graded in the end. What stands against a point in so many words stays, and so
-        does what is made of false words."""
+        """The points as graded in the end. What stands against a point in so many words stays, and so does what is made
+        of false words; a sentence that stands against one point in so many words is held to be against another only if
+        it speaks of its subject."""
         if self.rubric.weights is None:
             return self.believed
         looks, said = self.weighing()
         likely = chances(looks, said, self.rubric.weights)
         against = {each.id for each in self.believed if each.verdict == "contradicted"}
-        return [
+        graded = [
             each
             if (evidence.verdict == "contradicted" and not evidence.surmised) or self._is_false(evidence)
             else _weighed(each, evidence, point, likely[each.id], said, bool(against - {each.id}))
             for each, evidence, point in zip(self.believed, self.evidence, self.rubric.points, strict=True)
         ]
+        plainly = self._sentences(each for each in graded if each.verdict == "contradicted" and not each.surmised)
+        return [
+            PointGrade(each.id, "missed", 0.0, ()) if self._is_of_another(each, plainly) else each for each in graded
+        ]
+
+    def _is_of_another(self, grade: PointGrade, plainly: frozenset[int]) -> bool:
+        """Whether what is surmised to be against a point is `plainly` against another, and not about this one."""
+        if not grade.surmised:
+            return False
+        places = self._sentences((grade,))
+        sentences = (self.reading.sentences[at] for at in places)
+        return places <= plainly and not any(self.rubric.claims.speaks_of(grade.id, each) for each in sentences)
+
+    def _sentences(self, points: Iterable[PointGrade]) -> frozenset[int]:
+        return frozenset[int]().union(*(rests_on(each.evidence, self.reading) for each in points))
 
     def _is_false(self, evidence: PointGrade) -> bool:
         """Whether what is known to be false is all that a point has for it."""
