@@ -110,7 +110,7 @@ def _enter_alone_gives_nothing(page: Page, typed: str) -> None:
 
 def _is_asked_for_what_it_left_out(page: Page) -> None:
     """The heaviest first."""
-    expect(page.locator(".ask-s")).to_contain_text("How many bytes is that against DDP")
+    expect(page.locator(".ask-s")).to_contain_text("How many bytes does FSDP move against DDP")
     page.get_by_label("Your answer").fill("Three times the weights, where DDP moves two.")
     _give_by_keyboard(page)
     expect(page.locator(".ask-s")).to_contain_text("How could the second gather be avoided?")
