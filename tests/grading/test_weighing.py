@@ -1,0 +1,76 @@
+"""The last look at a point: what speaks for and against it, weighed together."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from app.content.rubric_schemas import make_rubric
+from app.grading.rubrics.grader import RubricGrade, grade, look_at
+from app.grading.rubrics.points import PointGrade
+from app.grading.rubrics.weighing import Chances, chances, features_of
+from app.grading.rubrics.weights import WEIGHTS
+from tests.support.shipped import shipped
+
+SHARDED = "Activations are divided by FSDP as well, so they can't be the reason."
+
+
+def verdicts(rubric: str, text: str) -> dict[str, PointGrade]:
+    return {each.id: each for each in graded(rubric, text).points}
+
+
+def graded(rubric: str, text: str) -> RubricGrade:
+    return grade(make_rubric(shipped().rubrics[rubric]), text)
+
+
+def test_each_thing_that_is_found_has_its_weights() -> None:
+    found = features_of(*look_at(make_rubric(shipped().rubrics["R04"]), "Latency grows with the ranks.").weighing())
+    assert found
+    assert all(list(each) == list(WEIGHTS) for each in found.values())
+
+
+def test_chances_add_up_and_only_what_is_likelier_than_not_is_likely() -> None:
+    looked = look_at(make_rubric(shipped().rubrics["R04"]), "A ring sends 2S. A tree wins for small messages.")
+    for each in chances(*looked.weighing(), WEIGHTS).values():
+        assert each.met + each.missed + each.contradicted == pytest.approx(1)
+    assert Chances(0.4, 0.35, 0.25).likely is None
+    assert Chances(0.2, 0.2, 0.6).likely == "contradicted"
+
+
+def test_without_weights_nothing_is_weighed() -> None:
+    rubric = replace(make_rubric(shipped().rubrics["R08"]), weights=None)
+    looked = look_at(rubric, SHARDED)
+    assert looked.decided() == looked.believed
+
+
+def test_a_sentence_against_one_point_is_not_held_against_a_subject_that_it_does_not_name() -> None:
+    found = graded("R08", SHARDED)
+    assert {each.id for each in found.points if each.verdict == "contradicted"} == {"activations-not-sharded"}
+    assert "activations-sharded" in found.critical
+    assert any(note.startswith(f"Not so: “{SHARDED}”") for note in found.notes)
+
+
+def test_what_interviewers_do_not_let_pass_is_corrected_and_earns_nothing() -> None:
+    said = "Or go to 1F1B, which has a smaller bubble than GPipe."
+    found = graded("R09", said)
+    assert found.score == 0
+    assert any(note.startswith(f"Not so: “{said}”") for note in found.notes)
+
+
+def test_a_point_that_its_own_words_say_is_not_lost_for_what_else_is_false() -> None:
+    right = "The ring does a reduce-scatter and then an all-gather, each in n-1 steps with pieces of S/n"
+    false = (
+        "Latency is not an issue since all the ranks send at the same time. A tree would send more bytes and it is "
+        "better for large messages. One slow rank only delays its own neighbours. Bus bandwidth is just the size "
+        "divided by the time."
+    )
+    found = verdicts("R04", f"{right}, so each rank sends 2(n-1)/n S, near 2S. {false}")
+    assert found["factor"].verdict == "met"
+    assert found["two-phases"].verdict != "contradicted"
+    assert {found[each].verdict for each in ("latency", "tree", "stragglers")} == {"contradicted"}
+
+
+def test_nobody_is_asked_about_what_was_hardly_said() -> None:
+    words = "If the global batch doesn't allow it, use smaller micro-batches, fewer stages, or interleave."
+    assert {each.verdict for each in verdicts("R09", words).values()} <= {"met", "missed"}
