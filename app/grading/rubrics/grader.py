@@ -35,8 +35,6 @@ from app.grading.rubrics.wordings import Wordings
 # An answer that gets this share of a rubric's weight wrong is not held to be good by the rest.
 MUCH_CONTRADICTED = 0.25
 
-FLOOR_POINTS = 2  # that an answer without numbers must have something of, to be more than vague
-
 MOST_SUMS = 3  # that a grade points out
 
 # How notes on what caps the level begin.
