@@ -21,6 +21,7 @@ from app.grading.rubrics.points import Part, Point, PointGrade, as_judged, may_b
 from app.grading.rubrics.reading import NO_WORDINGS, Reading, read
 from app.grading.rubrics.weighing import (
     DOUBTFUL,
+    LEANS,
     SURE_OF_THE_FIRST,
     WELL_MET,
     Chances,
@@ -243,7 +244,7 @@ def _weighed(
         if found and (is_wrong_elsewhere or chance.contradicted > SURE_OF_THE_FIRST):
             return PointGrade(grade.id, "contradicted", 0.0, found, surmised=True)
         return replace(grade, verdict="unsure", credit=0.0) if grade.credit == 1.0 else grade
-    if likely == "missed" or grade.verdict == "unsure":
+    if likely == "missed" or grade.verdict == "unsure" or (grade.verdict == "met" and chance.contradicted > LEANS):
         is_open = chance.met > DOUBTFUL and grade.evidence and grade.verdict in ("met", "unsure")
         return replace(grade, verdict="unsure", credit=0.0) if is_open else PointGrade(grade.id, "missed", 0.0, ())
     return grade

@@ -25,6 +25,7 @@ SURE = 0.5  # the chance from which on a verdict is taken instead of another one
 SURE_OF_THE_FIRST = 0.85  # … where it would be the only thing in an answer that is wrong
 DOUBTFUL = 0.2  # … and from which on a point that is not met may yet be: a person decides
 WELL_MET = 0.4  # … although it seems to be contradicted
+LEANS = 0.25  # from this chance of being contradicted on a point is not met that is no likelier met than not
 ABOUT = 0.1  # the likeness from which on a statement counts as being about a point
 CLEARLY_RIGHT, RATHER_WRONG = 0.1, 0.05  # how much more like right claims than wrong ones, and the other way round
 WHOLE = 0.05  # how much more like what is right than like what is half of it, to be all of it
