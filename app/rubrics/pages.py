@@ -116,22 +116,19 @@ class ResultView:
 
     @property
     def reason(self) -> str:
-        """What held the answer back most, as a title goes on: a critical mistake, else what is false, else what was
-        heard as the opposite of a point, else the point that lost most."""
+        """What held the answer back most, as a title goes on: a critical mistake, else what is known to be
+        false, else the point that lost most. No sentence is called wrong here that is only surmised to be."""
         if self.critical:
             return f"it {lowered(self.critical[0][0]).rstrip('.')}"
         false = [each.finding for each in self.marked.notes if each.finding.why.startswith(CORRECTED)]
         if false:
             worst = max(false, key=lambda finding: finding.points)
             return f"“{cut_short(worst.evidence[0])}” is not so"
-        against = [row for row in self.rows if row.verdict == "contradicted" and row.evidence]
-        if against:
-            heaviest = max(against, key=lambda row: row.point.weight)
-            return f"“{cut_short(heaviest.evidence[0])}” was heard as the opposite of what is so"
         lost = self.heaviest
         if lost is None:
             return "nothing missed"
         return {
+            "contradicted": f"“{lost.name}” was heard the other way round",
             "half met": f"only half was heard of “{lost.name}”",
             "unsure": f"“{lost.name}” was not heard outright",
         }.get(self.by_id[lost.id].verdict, f"nothing was heard of “{lost.name}”")

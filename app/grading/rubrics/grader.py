@@ -127,10 +127,12 @@ def grade(rubric: Rubric, text: str, judged: Mapping[str, bool] | None = None) -
         capped = True
         notes.append(f"{TERMS_IN_A_ROW}; they can be no more than {CAP}.")
     elif (
-        not is_at_least(level_of(score), CAP) and not critical and not contradicted and _reaches_floor(rubric, reading)
+        not is_at_least(level_of(score), CAP)
+        and not (critical or contradicted or held)
+        and _reaches_floor(rubric, reading)
     ):
         lifted = True
-        notes.append(f"What is said is right as far as it goes, though numbers are missing: that is at least {CAP}.")
+        notes.append(f"Numbers are missing, but nothing in it is known to be wrong: that is at least {CAP}.")
     if wrong:
         capped = True
         notes.append(f"{MUCH_IS_WRONG}; the rest cannot lift it over {CAP}.")
@@ -165,8 +167,8 @@ class Looked:
         return looks, Statements(self.likenesses, near, self.reading.sentences)
 
     def decided(self) -> Sequence[PointGrade]:
-        """The points as graded in the end. What stands against a point in so many words stays, and so does what is made
-        of false words; a sentence that stands against one point in so many words is held to be against another only if
+        """The points as graded in the end. What stands against a point in so many words is not called met, nor is what
+        is made of false words; a sentence that stands against one point in so many words is held to be against another only if
         it speaks of its subject."""
         if self.rubric.weights is None:
             return self.believed
@@ -174,7 +176,7 @@ class Looked:
         likely = chances(looks, said, self.rubric.weights)
         against = {each.id for each in self.believed if each.verdict == "contradicted"}
         graded = [
-            each
+            _opposed(each, likely[each.id])
             if (evidence.verdict == "contradicted" and not evidence.surmised) or self._is_false(evidence)
             else _weighed(each, evidence, point, likely[each.id], said, bool(against - {each.id}))
             for each, evidence, point in zip(self.believed, self.evidence, self.rubric.points, strict=True)
@@ -247,6 +249,13 @@ def _weighed(
     if likely == "missed" or grade.verdict == "unsure" or (grade.verdict == "met" and chance.contradicted > LEANS):
         is_open = chance.met > DOUBTFUL and grade.evidence and grade.verdict in ("met", "unsure")
         return replace(grade, verdict="unsure", credit=0.0) if is_open else PointGrade(grade.id, "missed", 0.0, ())
+    return grade
+
+
+def _opposed(grade: PointGrade, chance: Chances) -> PointGrade:
+    """What stands against a point in so many words: a person decides where all else says that it is met."""
+    if grade.verdict == "contradicted" and chance.likely == "met":
+        return replace(grade, verdict="unsure")
     return grade
 
 
