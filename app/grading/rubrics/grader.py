@@ -168,8 +168,8 @@ class Looked:
 
     def decided(self) -> Sequence[PointGrade]:
         """The points as graded in the end. What stands against a point in so many words is not called met, nor is what
-        is made of false words; a sentence that stands against one point in so many words is held to be against another only if
-        it speaks of its subject."""
+        is made of false words. A sentence that stands against one point in so many words is held to be against another
+        only if it speaks of its subject."""
         if self.rubric.weights is None:
             return self.believed
         looks, said = self.weighing()
