@@ -84,6 +84,15 @@ def test_the_lanes_add_up_to_the_step(form: dict[str, str]) -> None:
     assert [lane.start_seconds for lane in made.lanes] == pytest.approx([0, *ends[:-1]])
 
 
+def test_a_plan_is_for_h100_until_somebody_chooses_otherwise(page: TestClient) -> None:
+    """A100 is the older hardware, in the list and in nobody's way."""
+    shown = page.get("/planner").text
+    chosen = re.search(r'<select[^>]*name="gpu".*?<option[^>]*selected[^>]*>([^<]+)', shown, re.DOTALL)
+    assert chosen is not None
+    assert "H100" in chosen[1]
+    assert "A100" in shown
+
+
 def test_the_finding_says_what_is_left_or_what_is_missing() -> None:
     assert "At stage 3 each GPU holds 14 GB" in finding(plan(OWN_7B))
     assert "left for activations" in finding(plan(OWN_7B))
