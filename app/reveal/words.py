@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Literal
 
 from app.grading.rubrics.quotes import find_quote, topic
-from app.words import listed, lowered
+from app.words import lowered
 
 Kind = Literal["ok", "no", "un"]
 
@@ -23,11 +23,6 @@ MOST_QUOTED = 14  # words of a sentence that is quoted only to be known again
 LEAST_NAMED = 4  # words that name a point
 
 _SHOWN_FIRST: tuple[Kind, ...] = ("no", "ok", "un")  # which shows where two overlap
-_NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
-# Not a number in a formula, "2(n − 1)/n", "2/9" or "2S": nobody has to say those by themselves.
-_QUANTITY = re.compile(
-    r"(?<![\w./])(?<![−+]\s)(\d[\d,]*(?:\.\d+)?)(?![\d.]*[/(A-Za-z])(?:\s(%|[kMGT]?B(?:/s)?|[mµ]?s)(?!\w))?"
-)
 _SENTENCE = re.compile(r"[^.!?;\n]*(?:[.](?=\S)[^.!?;\n]*)*(?:[.!?;]|$)")
 
 
@@ -161,17 +156,11 @@ def named(point: str) -> str:
     return cut_short(point)
 
 
-def unsaid_numbers(point: str, answer: str) -> tuple[str, ...]:
-    """The quantities of a point whose number nothing in an answer has, as the point writes them."""
-    have = set(_NUMBER.findall(answer))
-    return tuple(dict.fromkeys(f"{at[0]} {at[1]}".strip() for at in _QUANTITY.findall(point) if at[0] not in have))
-
-
 def why_less(verdict: str, credit: float, point: str, half: str | None, answer: str) -> str:
     """Why a grader's verdict does not give a point in full; empty where it does. `half` says what earns half, by the
     rule and not of this answer; of an answer only what stands in it, or does not, can be said."""
     if verdict == "met":
-        return "" if credit == 1 else _why_half(unsaid_numbers(point, answer), half)
+        return "" if credit == 1 else _why_half(half)
     return {
         "missed": why_missed(half, nearest(point, answer)),
         "contradicted": "Your words were heard as the opposite of it.",
@@ -186,8 +175,7 @@ def why_missed(half: str | None, close: str | None) -> str:
     return f"{lacking} The nearest is “{quote}”, and it was not heard to say this." if quote else lacking
 
 
-def _why_half(lacking: Sequence[str], half: str | None) -> str:
-    if lacking:
-        return f"Half of it: {listed(lacking)} {'does' if len(lacking) == 1 else 'do'} not stand in your words."
+def _why_half(half: str | None) -> str:
+    """By the rule alone: a number that is not in an answer is seldom what it lacks."""
     rule = f" By the rule, half is for: {lowered(half)}" if half else ""
     return f"Half of it was heard.{rule}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,6 +26,7 @@ from app.reveal.words import (
     named,
     nearest,
     sentences,
+    stands_in,
     why_less,
     why_missed,
 )
@@ -32,6 +34,8 @@ from app.rubrics.models import RubricAnswer
 from app.words import counted, listed, lowered
 
 CORRECTED = "Not so. "  # before what is so, at a point that a false sentence contradicts
+FALSE = "Not so"  # the word of a false sentence that is about no point
+CRITICAL = "Critical"
 SAYS_A_POINT = 0.5  # of a point's words in a text that answers it
 
 
@@ -120,7 +124,8 @@ class ResultView:
         false, else the point that lost most. No sentence is called wrong here that is only surmised to be."""
         if self.critical:
             return f"it {lowered(self.critical[0][0]).rstrip('.')}"
-        false = [each.finding for each in self.marked.notes if each.finding.why.startswith(CORRECTED)]
+        findings = [each.finding for each in self.marked.notes]
+        false = [each for each in findings if each.verdict == FALSE or each.why.startswith(CORRECTED)]
         if false:
             worst = max(false, key=lambda finding: finding.points)
             return f"“{cut_short(worst.evidence[0])}” is not so"
@@ -197,6 +202,7 @@ def result_view(rubric: RubricFile, answer: RubricAnswer) -> ResultView:
     total = sum(each.weight for each in rubric.points)
     findings = [*_findings(rows, answer.text), *_mistakes(answer.grade["critical"], texts)]
     findings, notes = _corrected(findings, answer.grade["notes"])
+    findings, notes = _false(findings, notes, answer.text)
     return ResultView(
         rows,
         critical,
@@ -222,6 +228,23 @@ def lost_on(result: ResultView, text: str) -> PointView | None:
     return row.point if row is not None and share >= SAYS_A_POINT else None
 
 
+def lost_first(
+    result: ResultView, related: Sequence[dict[str, str]], answers: Mapping[str, PointView | None]
+) -> list[dict[str, str]]:
+    """Where a rubric leads: first the cards about what did not count in full, what lost most before the rest, and last,
+    where anything was lost, those that are about nothing of it. `answers` has a card's point by its address."""
+    if result.heaviest is None:
+        return list(related)
+
+    def lost(link: dict[str, str]) -> float:
+        if link["href"] not in answers:
+            return 0.0
+        point = answers[link["href"]]
+        return point.weight * (1 - result.by_id[point.id].credit) if point else -1.0
+
+    return sorted(related, key=lost, reverse=True)
+
+
 def _corrected(findings: Sequence[Finding], notes: Sequence[str]) -> tuple[list[Finding], tuple[str, ...]]:
     """The findings with what is so instead at the first that rests on a false sentence, and the notes left: a
     correction stands once. Of others that rest on the same sentence it is said that they do."""
@@ -239,8 +262,26 @@ def _corrected(findings: Sequence[Finding], notes: Sequence[str]) -> tuple[list[
         so = note.removeprefix(f"{NOT_SO}“{said}” ")
         corrected[about[0]] = replace(findings[about[0]], why=f"{CORRECTED}{so}")
         for at in about[1:]:
+            if findings[at].verdict == CRITICAL:  # it is that sentence, and says what it does to the level
+                continue
             corrected[at] = replace(findings[at], why="The same sentence is the opposite of this as well.")
     return corrected, tuple(kept)
+
+
+def _false(findings: Sequence[Finding], notes: Sequence[str], answer: str) -> tuple[list[Finding], tuple[str, ...]]:
+    """The findings with one more for each false sentence that is about no point, and the notes that are of none."""
+    found, kept = list(findings), []
+    for note in notes:
+        text = note.removeprefix(f"{NOT_SO}“") if note.startswith(f"{NOT_SO}“") else ""
+        cuts = [at.start() for at in re.finditer("” ", text)]  # a sentence may quote something itself
+        end = next((end for end in cuts if stands_in(answer, text[:end])), None)
+        if end is None:
+            kept.append(note)
+            continue
+        said, so = text[:end], text[end + 2 :]
+        shown = Markup.escape(f"“{cut_short(said)}”")
+        found.append(Finding(f"false-{len(found)}", shown, FALSE, "contra", 0.0, 0.0, "no", (said,), so))
+    return found, tuple(kept)
 
 
 def _findings(rows: Sequence[Row], answer: str) -> list[Finding]:
@@ -286,7 +327,7 @@ def _mistakes(critical: Sequence[Mapping[str, Any]], texts: Mapping[str, str]) -
         Finding(
             f"critical-{each['id']}",
             texts.get(each["id"], each["id"]),
-            "Critical",
+            CRITICAL,
             "contra",
             0.0,
             0.0,

@@ -21,7 +21,7 @@ from app.grading import levels
 from app.rubrics import service
 from app.rubrics.grading import LONGEST_ANSWER, find_rubric
 from app.rubrics.models import RubricAnswer
-from app.rubrics.pages import lost_on, readable, result_view, rubric_view
+from app.rubrics.pages import lost_first, lost_on, readable, result_view, rubric_view
 from app.rubrics.second import SecondGrader
 
 router = APIRouter()
@@ -122,18 +122,19 @@ def _result(
 ) -> HTMLResponse:
     result = result_view(then, row)
     cards = {id_: content.cards[id_] for id_ in rubric.related.cards if id_ in content.cards}
+    answers = {
+        f"/study/cards/{id_}": lost_on(result, " ".join(each.striptags() for each in card.sections.values()))
+        for id_, card in cards.items()
+    }
     context = {
         "rubric": rubric,
         "view": rubric_view(then),
         "result": result,
-        "answers": {
-            f"/study/cards/{id_}": lost_on(result, " ".join(each.striptags() for each in card.sections.values()))
-            for id_, card in cards.items()
-        },
+        "answers": answers,
         "answer": row,
         "levels": levels.for_page(),
         "following": levels.following(row.score),
-        "related": content.related_links(rubric.related),
+        "related": lost_first(result, content.related_links(rubric.related), answers),
         "counts_for": named(content.concepts, rubric.concepts),
     }
     return page(request, "rubrics/result.html", context)

@@ -15,6 +15,8 @@ from app.content.rubric_schemas import in_groups
 from app.core.db import Database
 from app.core.settings import Settings
 from app.main import create_app
+from app.rubrics.models import RubricAnswer
+from app.rubrics.pages import lost_first, result_view
 
 API = "/api/v1/rubrics"
 
@@ -136,6 +138,35 @@ def test_a_card_is_offered_for_the_point_that_it_answers(page: TestClient) -> No
     assert "It answers what you did not get in full: It is a reduce-scatter followed by an all-gather" in shown
     grows = "The amount of data each rank sends grows linearly with the number of ranks."
     assert "number of ranks. <q>The amount" in page.get(answered(page, grows, "ring-all-reduce")).text
+
+
+def test_a_false_sentence_about_no_point_stands_among_what_was_false(content: Catalogue) -> None:
+    text = 'Rings are cheap. NVLink is "slow" <b>. Trees are deep.'
+    notes = ['Not so: “NVLink is "slow" <b>.” It is fast.', "Not so: “Never said.” It is.", "A note."]
+    point = {"id": content.rubrics["R04"].points[0].id, "verdict": "met", "credit": 1.0, "evidence": []}
+    grade = {"points": [point], "critical": [], "notes": notes}
+    result = result_view(content.rubrics["R04"], RubricAnswer(text=text, grade=grade, score=0.0, judged={}))
+    assert result.notes == tuple(notes[1:])
+    assert [each.text for each in result.marked.pieces if each.kind == "no"] == ['NVLink is "slow" <b>.']
+    false = result.marked.notes[0].finding
+    assert (false.verdict, str(false.text), false.why) == (
+        "Not so",
+        "“NVLink is &#34;slow&#34; &lt;b&gt;”",
+        "It is fast.",
+    )
+    assert result.reason == '“NVLink is "slow" <b>” is not so'
+
+
+def test_the_card_about_what_was_lost_is_first_and_the_one_about_nothing_lost_last(content: Catalogue) -> None:
+    rubric = content.rubrics["R04"]
+    ids = [each.id for each in rubric.points[:2]]
+    points = [{"id": id_, "verdict": "missed", "credit": 0.0, "evidence": []} for id_ in ids[:1]]
+    points += [{"id": id_, "verdict": "met", "credit": 1.0, "evidence": []} for id_ in ids[1:]]
+    grade = {"points": points, "critical": [], "notes": []}
+    result = result_view(rubric, RubricAnswer(text="Nothing.", grade=grade, score=0.0, judged={}))
+    links = [{"href": href} for href in ("/said", "/page", "/lost")]
+    order = lost_first(result, links, {"/said": None, "/lost": result.heaviest})
+    assert [each["href"] for each in order] == ["/lost", "/page", "/said"]
 
 
 def test_a_blank_answer_comes_back_with_the_reason(page: TestClient) -> None:
