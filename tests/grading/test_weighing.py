@@ -25,14 +25,15 @@ def graded(rubric: str, text: str) -> RubricGrade:
 
 
 def test_each_thing_that_is_found_has_its_weights() -> None:
-    found = features_of(*look_at(make_rubric(shipped().rubrics["R04"]), "Latency grows with the ranks.").weighing())
+    looked = look_at(make_rubric(shipped().rubrics["R04"]), "Latency grows with the ranks.")
+    found = features_of(looked.looks, looked.said)
     assert found
     assert all(list(each) == list(WEIGHTS) for each in found.values())
 
 
 def test_chances_add_up_and_only_what_is_likelier_than_not_is_likely() -> None:
     looked = look_at(make_rubric(shipped().rubrics["R04"]), "A ring sends 2S. A tree wins for small messages.")
-    for each in chances(*looked.weighing(), WEIGHTS).values():
+    for each in chances(looked.looks, looked.said, WEIGHTS).values():
         assert each.met + each.missed + each.contradicted == pytest.approx(1)
     assert Chances(0.4, 0.35, 0.25).likely is None
     assert Chances(0.2, 0.2, 0.6).likely == "contradicted"
@@ -40,8 +41,7 @@ def test_chances_add_up_and_only_what_is_likelier_than_not_is_likely() -> None:
 
 def test_without_weights_nothing_is_weighed() -> None:
     rubric = replace(make_rubric(shipped().rubrics["R08"]), weights=None)
-    looked = look_at(rubric, SHARDED)
-    assert looked.decided() == looked.believed
+    assert grade(rubric, SHARDED).points == look_at(rubric, SHARDED).believed
 
 
 def test_a_sentence_against_one_point_is_not_held_against_a_subject_that_it_does_not_name() -> None:

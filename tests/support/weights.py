@@ -49,7 +49,8 @@ def rubric_of(identity: str) -> Rubric:
 
 def labelled(answer: Mapping[str, Any], counts: float = 1.0) -> list[Labelled]:
     """The points of a labelled answer."""
-    found = features_of(*look_at(rubric_of(answer["rubric"]), answer["text"]).weighing())
+    looked = look_at(rubric_of(answer["rubric"]), answer["text"])
+    found = features_of(looked.looks, looked.said)
     return [Labelled(found[point], label, counts) for point, label in answer["points"].items()]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 
@@ -11,26 +11,15 @@ from app.grading.levels import CAP, UNDECIDED_CAP, Level, is_at_least, level_of,
 from app.grading.rubrics.arithmetic import wrong_sums
 from app.grading.rubrics.believing import believed
 from app.grading.rubrics.comparing import IN_AN_ANSWER, Bounds, Opinion, Standing, compare
+from app.grading.rubrics.deciding import Looked, decided
 from app.grading.rubrics.lexicon import SUBJECTS
 from app.grading.rubrics.likeness import NO_CLAIMS, Claims, Likeness
 from app.grading.rubrics.looking import Look, claimed, look, texts_of
 from app.grading.rubrics.matching import Passage, find, nearly, other_number
-from app.grading.rubrics.nearness import nearnesses
 from app.grading.rubrics.patterns import Pattern, Value
 from app.grading.rubrics.points import Part, Point, PointGrade, as_judged, may_be_met, rests_on, values_of
 from app.grading.rubrics.reading import NO_WORDINGS, Reading, read
-from app.grading.rubrics.weighing import (
-    DOUBTFUL,
-    LEANS,
-    SURE_OF_THE_FIRST,
-    WELL_MET,
-    Chances,
-    Heard,
-    Looks,
-    Statements,
-    Weights,
-    chances,
-)
+from app.grading.rubrics.weighing import Looks, Statements, Weights
 from app.grading.rubrics.wordings import Wordings
 
 # An answer that gets this share of a rubric's weight wrong is not held to be good by the rest.
@@ -115,7 +104,9 @@ def grade(rubric: Rubric, text: str, judged: Mapping[str, bool] | None = None) -
     reading = read(text, rubric.wordings)
     held = _held(rubric.misconceptions, reading)
     critical = _critical(rubric, reading)
-    points = tuple(as_judged(each, judged or {}) for each in _looked(rubric, reading, held, critical).decided())
+    looked = _looked(rubric, reading, held, critical)
+    graded = looked.believed if rubric.weights is None else decided(looked, rubric.points, rubric.weights)
+    points = tuple(as_judged(each, judged or {}) for each in graded)
     critical |= {identity: found.text for each, found in held for identity in each.critical if identity not in critical}
     weights = {point.id: point.weight for point in rubric.points}
     total = sum(weights.values())
@@ -147,62 +138,6 @@ def grade(rubric: Rubric, text: str, judged: Mapping[str, bool] | None = None) -
     return RubricGrade(points, critical, rounded(score), level_of(score, capped, lifted, undecided), tuple(notes))
 
 
-@dataclass(frozen=True)
-class Looked:
-    """What each look at a rubric's points says of them: the `evidence`, after it was `compared` with known claims, and
-    what was `believed` of that."""
-
-    rubric: Rubric
-    reading: Reading
-    evidence: Sequence[PointGrade]
-    compared: Sequence[PointGrade]
-    believed: Sequence[PointGrade]
-    likenesses: Mapping[str, Sequence[Likeness]]
-    false: frozenset[int]
-
-    def weighing(self) -> tuple[Looks, Statements]:
-        """What a verdict on each point is weighed by."""
-        looks = Looks(*(_heard(each, self.reading) for each in (self.evidence, self.compared, self.believed)))
-        near = nearnesses(self.rubric.claims, self.reading)
-        return looks, Statements(self.likenesses, near, self.reading.sentences)
-
-    def decided(self) -> Sequence[PointGrade]:
-        """The points as graded in the end. What stands against a point in so many words is not called met, nor is what
-        is made of false words. A sentence that stands against one point in so many words is held to be against another
-        only if it speaks of its subject."""
-        if self.rubric.weights is None:
-            return self.believed
-        looks, said = self.weighing()
-        likely = chances(looks, said, self.rubric.weights)
-        against = {each.id for each in self.believed if each.verdict == "contradicted"}
-        graded = [
-            _opposed(each, likely[each.id])
-            if (evidence.verdict == "contradicted" and not evidence.surmised) or self._is_false(evidence)
-            else _weighed(each, evidence, point, likely[each.id], said, bool(against - {each.id}))
-            for each, evidence, point in zip(self.believed, self.evidence, self.rubric.points, strict=True)
-        ]
-        plainly = self._sentences(each for each in graded if each.verdict == "contradicted" and not each.surmised)
-        return [
-            PointGrade(each.id, "missed", 0.0, ()) if self._is_of_another(each, plainly) else each for each in graded
-        ]
-
-    def _is_of_another(self, grade: PointGrade, plainly: frozenset[int]) -> bool:
-        """Whether what is surmised to be against a point is `plainly` against another, and not about this one."""
-        if not grade.surmised:
-            return False
-        places = self._sentences((grade,))
-        sentences = (self.reading.sentences[at] for at in places)
-        return places <= plainly and not any(self.rubric.claims.speaks_of(grade.id, each) for each in sentences)
-
-    def _sentences(self, points: Iterable[PointGrade]) -> frozenset[int]:
-        return frozenset[int]().union(*(rests_on(each.evidence, self.reading) for each in points))
-
-    def _is_false(self, evidence: PointGrade) -> bool:
-        """Whether what is known to be false is all that a point has for it."""
-        rests = rests_on(evidence.evidence, self.reading)
-        return bool(rests) and rests <= self.false
-
-
 def look_at(rubric: Rubric, text: str) -> Looked:
     """What each look at an answer says of the points of a rubric."""
     reading = read(text, rubric.wordings)
@@ -217,57 +152,14 @@ def _looked(
     likenesses = rubric.claims.like(reading)
     compared = _compared(rubric, evidence, reading, likenesses)
     false = [*critical.values(), *(found.text for _, found in held)]
-    trusted = believed(compared, false, reading, rubric.claims)
-    return Looked(rubric, reading, evidence, compared, trusted, likenesses, rests_on(false, reading))
+    looks = (evidence, compared, believed(compared, false, reading, rubric.claims))
+    said = Statements(reading, rubric.claims, likenesses)
+    return Looked(Looks(*({each.id: each for each in look} for look in looks)), said, rests_on(false, reading))
 
 
 def _critical(rubric: Rubric, reading: Reading) -> dict[str, str]:
     """The critical mistakes made, each with its sentence."""
     return {each.id: found.text for each in rubric.critical if (found := claimed(each.patterns, reading)) is not None}
-
-
-def _heard(points: Iterable[PointGrade], reading: Reading) -> Mapping[str, Heard]:
-    return {
-        each.id: Heard(each.verdict, each.credit, each.surmised, rests_on(each.evidence, reading)) for each in points
-    }
-
-
-def _weighed(
-    grade: PointGrade, evidence: PointGrade, point: Point, chance: Chances, said: Statements, is_wrong_elsewhere: bool
-) -> PointGrade:
-    """A grade after all was weighed."""
-    likely = chance.likely
-    if likely == "met":
-        return grade if grade.verdict == "met" else _met_after_all(grade, evidence, point, said)
-    if grade.verdict == "contradicted" and chance.met > WELL_MET:
-        return replace(grade, verdict="unsure")
-    if likely == "contradicted" and grade.verdict != "contradicted":
-        found = tuple(said.sentences[at].text for at in said.against_it(grade.id))
-        if found and (is_wrong_elsewhere or chance.contradicted > SURE_OF_THE_FIRST):
-            return PointGrade(grade.id, "contradicted", 0.0, found, surmised=True)
-        return replace(grade, verdict="unsure", credit=0.0) if grade.credit == 1.0 else grade
-    if likely == "missed" or grade.verdict == "unsure" or (grade.verdict == "met" and chance.contradicted > LEANS):
-        is_open = chance.met > DOUBTFUL and grade.evidence and grade.verdict in ("met", "unsure")
-        return replace(grade, verdict="unsure", credit=0.0) if is_open else PointGrade(grade.id, "missed", 0.0, ())
-    return grade
-
-
-def _opposed(grade: PointGrade, chance: Chances) -> PointGrade:
-    """What stands against a point in so many words: a person decides where all else says that it is met."""
-    if grade.verdict == "contradicted" and chance.likely == "met":
-        return replace(grade, verdict="unsure")
-    return grade
-
-
-def _met_after_all(grade: PointGrade, evidence: PointGrade, point: Point, said: Statements) -> PointGrade:
-    """A point that is likelier met than not: by its evidence if it has some, else by what is most for it."""
-    if evidence.verdict == "met":
-        return evidence
-    places = said.for_it(grade.id)
-    if not places or not may_be_met(point, [said.sentences[at] for at in places]):
-        return grade
-    credit = 0.5 if said.is_half(grade.id) else 1.0
-    return PointGrade(grade.id, "met", credit, tuple(said.sentences[at].text for at in places))
 
 
 def _doubted(rubric: Rubric, points: list[PointGrade]) -> list[PointGrade]:

@@ -11,68 +11,52 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
-from app.grading.rubrics.likeness import Likeness
-from app.grading.rubrics.nearness import Nearness
-from app.grading.rubrics.reading import Sentence
+from app.grading.rubrics.likeness import Claims, Likeness
+from app.grading.rubrics.nearness import Nearness, nearnesses
+from app.grading.rubrics.points import PointGrade, rests_on
+from app.grading.rubrics.reading import Reading, Sentence
 
 Weights = Mapping[str, Sequence[float]]  # of what is found, what it is worth for each verdict
 Weighed = Literal["met", "missed", "contradicted"]
 VERDICTS: tuple[Weighed, ...] = ("met", "missed", "contradicted")
 
 SURE = 0.5  # the chance from which on a verdict is taken instead of another one
-SURE_OF_THE_FIRST = 0.85  # … where it would be the only thing in an answer that is wrong
-DOUBTFUL = 0.2  # … and from which on a point that is not met may yet be: a person decides
-WELL_MET = 0.4  # … although it seems to be contradicted
-LEANS = 0.25  # from this chance of being contradicted on a point is not met that is no likelier met than not
 ABOUT = 0.1  # the likeness from which on a statement counts as being about a point
 CLEARLY_RIGHT, RATHER_WRONG = 0.1, 0.05  # how much more like right claims than wrong ones, and the other way round
-WHOLE = 0.05  # how much more like what is right than like what is half of it, to be all of it
 NOTHING = -0.2  # what stands for how much more where no statement is about a point
-
-
-@dataclass(frozen=True)
-class Heard:
-    """What one look says of a point: `verdict` and `credit` as of a grade, and whether the verdict is only surmised."""
-
-    verdict: Literal["met", "missed", "contradicted", "unsure"]
-    credit: float = 0.0
-    surmised: bool = False
-    sentences: frozenset[int] = frozenset()
-
-    @property
-    def is_whole(self) -> bool:
-        return self.verdict == "met" and self.credit == 1.0
-
-    @property
-    def is_half(self) -> bool:
-        return self.verdict == "met" and self.credit < 1.0
 
 
 @dataclass(frozen=True)
 class Looks:
     """What the evidence says of each point, what comparing with known claims made of it, and what was believed then."""
 
-    evidence: Mapping[str, Heard]
-    compared: Mapping[str, Heard]
-    believed: Mapping[str, Heard]
+    evidence: Mapping[str, PointGrade]
+    compared: Mapping[str, PointGrade]
+    believed: Mapping[str, PointGrade]
 
 
 @dataclass(frozen=True)
 class Statements:
     """What is stated in an answer: how like and how near its statements are to known claims about each point."""
 
+    reading: Reading
+    claims: Claims
     likenesses: Mapping[str, Sequence[Likeness]]
-    nearnesses: Mapping[str, Sequence[Nearness]]
-    sentences: Sequence[Sentence]
+
+    @cached_property
+    def nearnesses(self) -> Mapping[str, Sequence[Nearness]]:
+        """How near every statement comes to each point, the nearest first."""
+        return nearnesses(self.claims, self.reading)
 
     def like(self, point: str) -> Sequence[Likeness]:
         return self.likenesses.get(point, ())
 
     def claimed(self, point: str) -> list[Likeness]:
         """Without those that refute something: they are like what they refute."""
-        return [each for each in self.like(point) if not self.sentences[each.sentence].refutes]
+        return [each for each in self.like(point) if not self.reading.sentences[each.sentence].refutes]
 
     def more_right(self, point: str) -> float:
         """How much more like right claims than like wrong ones the statement is for which that is most."""
@@ -81,22 +65,16 @@ class Statements:
     def more_wrong(self, point: str) -> float:
         return max((each.excess for each in self.claimed(point) if each.wrong > ABOUT), default=NOTHING)
 
-    def for_it(self, point: str) -> tuple[int, ...]:
-        """The sentences that are most for a point."""
-        most = max(self.like(point), key=lambda each: each.right - max(each.wrong, 0.0), default=None)
-        return tuple(most.sentences) if most else ()
+    def for_it(self, point: str) -> Likeness | None:
+        """The statement that is most for a point."""
+        return max(self.like(point), key=lambda each: each.right - each.wrong, default=None)
 
-    def against_it(self, point: str) -> tuple[int, ...]:
-        """The sentences that are most against a point."""
-        most = max(self.claimed(point), key=lambda each: each.excess, default=None)
-        return tuple(most.sentences) if most else ()
+    def against_it(self, point: str) -> Likeness | None:
+        """The statement that is most against a point."""
+        return max(self.claimed(point), key=lambda each: each.excess, default=None)
 
-    def is_half(self, point: str) -> bool:
-        """Whether what is most for a point is rather what is half of it, or vague."""
-        most = max(self.like(point), key=lambda each: each.right - max(each.wrong, 0.0), default=None)
-        return (
-            most is None or most.half + WHOLE >= most.right or any(self.sentences[at].is_vague for at in most.sentences)
-        )
+    def said_in(self, statement: Likeness) -> list[Sentence]:
+        return [self.reading.sentences[at] for at in statement.sentences]
 
 
 @dataclass(frozen=True)
@@ -139,18 +117,19 @@ def _features(
     near = said.nearnesses.get(point, ())
     nearest = near[0] if near else Nearness(0, 0, 0.0, 0.0, 0.0)
     is_met = evidence.verdict == "met"
-    rests = [each.lean for each in near if not evidence.sentences.isdisjoint(each.sentences)]
+    places = rests_on(evidence.evidence, said.reading)
+    rests = [each.lean for each in near if not places.isdisjoint(each.sentences)]
     like_wrong = _share(more[each][1] > RATHER_WRONG for each in others)
     return {
         "always": 1.0,
-        "evidence: met": float(evidence.is_whole),
-        "evidence: half met": float(evidence.is_half),
+        "evidence: met": float(is_met and evidence.credit == 1.0),
+        "evidence: half met": float(is_met and evidence.credit < 1.0),
         "evidence: unsure": float(evidence.verdict == "unsure"),
         "evidence: contradicted": float(evidence.verdict == "contradicted" and not evidence.surmised),
         "evidence: contradicted, as is surmised": float(evidence.verdict == "contradicted" and evidence.surmised),
         "compared: met": float(compared.verdict == "met"),
         "compared: contradicted": float(compared.verdict == "contradicted"),
-        "believed: half met": float(believed.is_half),
+        "believed: half met": float(believed.verdict == "met" and believed.credit < 1.0),
         "believed: contradicted": float(believed.verdict == "contradicted"),
         "believed: unsure": float(believed.verdict == "unsure"),
         "like right": max((each.right for each in said.like(point)), default=0.0),

@@ -1,0 +1,110 @@
+"""What becomes of each point in the end, by how likely each verdict on it is. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from app.grading.rubrics.points import Point, PointGrade, may_be_met, rests_on
+from app.grading.rubrics.weighing import Chances, Looks, Statements, Weights, chances
+
+SURE_OF_THE_FIRST = 0.85  # the chance from which on what would be the only thing in an answer that is wrong is it
+DOUBTFUL = 0.2  # the chance from which on a point that is not met may yet be: a person decides
+WELL_MET = 0.4  # … although it seems to be contradicted
+LEANS = 0.25  # from this chance of being contradicted on a point is not met that is no likelier met than not
+WHOLE = 0.05  # how much more a statement is like what is right than like what is half of it, to be all of it
+
+
+@dataclass(frozen=True)
+class Looked:
+    """What the `looks` at the points say, what is `said`, and which of its sentences are known to be `false`."""
+
+    looks: Looks
+    said: Statements
+    false: frozenset[int]
+
+    @property
+    def believed(self) -> Sequence[PointGrade]:
+        """The points before they are weighed."""
+        return tuple(self.looks.believed.values())
+
+    def sentences_of(self, points: Iterable[PointGrade]) -> frozenset[int]:
+        """Which sentences the evidence of points is made of."""
+        return frozenset[int]().union(*(rests_on(each.evidence, self.said.reading) for each in points))
+
+
+def decided(looked: Looked, points: Sequence[Point], weights: Weights) -> Sequence[PointGrade]:
+    """The points as graded in the end. What stands against a point in so many words is not called met, nor is what is
+    made of false words. A sentence that stands against one point in so many words is held to be against another only
+    if it speaks of its subject."""
+    likely = chances(looked.looks, looked.said, weights)
+    against = {each.id for each in looked.believed if each.verdict == "contradicted"}
+    graded = []
+    for point in points:
+        grade, evidence = looked.looks.believed[point.id], looked.looks.evidence[point.id]
+        if (evidence.verdict == "contradicted" and not evidence.surmised) or _is_false(evidence, looked):
+            graded.append(_opposed(grade, likely[point.id]))
+        else:
+            is_wrong_elsewhere = bool(against - {point.id})
+            graded.append(_weighed(grade, evidence, point, likely[point.id], looked.said, is_wrong_elsewhere))
+    plainly = looked.sentences_of(each for each in graded if each.verdict == "contradicted" and not each.surmised)
+    return [_missed(each.id) if _is_of_another(each, plainly, looked) else each for each in graded]
+
+
+def _is_of_another(grade: PointGrade, plainly: frozenset[int], looked: Looked) -> bool:
+    """Whether what is surmised to be against a point is `plainly` against another, and not about this one."""
+    if not grade.surmised:
+        return False
+    places = looked.sentences_of((grade,))
+    sentences = (looked.said.reading.sentences[at] for at in places)
+    return places <= plainly and not any(looked.said.claims.speaks_of(grade.id, each) for each in sentences)
+
+
+def _is_false(evidence: PointGrade, looked: Looked) -> bool:
+    """Whether what is known to be false is all that a point has for it."""
+    rests = looked.sentences_of((evidence,))
+    return bool(rests) and rests <= looked.false
+
+
+def _missed(point: str) -> PointGrade:
+    return PointGrade(point, "missed", 0.0, ())
+
+
+def _weighed(
+    grade: PointGrade, evidence: PointGrade, point: Point, chance: Chances, said: Statements, is_wrong_elsewhere: bool
+) -> PointGrade:
+    """A grade after all was weighed."""
+    likely = chance.likely
+    if likely == "met":
+        return grade if grade.verdict == "met" else _met_after_all(grade, evidence, point, said)
+    if grade.verdict == "contradicted" and chance.met > WELL_MET:
+        return replace(grade, verdict="unsure")
+    if likely == "contradicted" and grade.verdict != "contradicted":
+        statement = said.against_it(grade.id)
+        if statement and (is_wrong_elsewhere or chance.contradicted > SURE_OF_THE_FIRST):
+            words = tuple(each.text for each in said.said_in(statement))
+            return PointGrade(grade.id, "contradicted", 0.0, words, surmised=True)
+        return replace(grade, verdict="unsure", credit=0.0) if grade.credit == 1.0 else grade
+    if likely == "missed" or grade.verdict == "unsure" or (grade.verdict == "met" and chance.contradicted > LEANS):
+        is_open = chance.met > DOUBTFUL and grade.evidence and grade.verdict in ("met", "unsure")
+        return replace(grade, verdict="unsure", credit=0.0) if is_open else _missed(grade.id)
+    return grade
+
+
+def _opposed(grade: PointGrade, chance: Chances) -> PointGrade:
+    """What stands against a point in so many words: a person decides where all else says that it is met."""
+    if grade.verdict == "contradicted" and chance.likely == "met":
+        return replace(grade, verdict="unsure")
+    return grade
+
+
+def _met_after_all(grade: PointGrade, evidence: PointGrade, point: Point, said: Statements) -> PointGrade:
+    """A point that is likelier met than not: by its evidence if it has some, else by what is most for it."""
+    if evidence.verdict == "met":
+        return evidence
+    statement = said.for_it(grade.id)
+    if statement is None or not may_be_met(point, said.said_in(statement)):
+        return grade
+    words = said.said_in(statement)
+    is_half = statement.half + WHOLE >= statement.right or any(each.is_vague for each in words)
+    return PointGrade(grade.id, "met", 0.5 if is_half else 1.0, tuple(each.text for each in words))
