@@ -92,7 +92,8 @@ def hear_quickly(
     plain = replace(plain, points=weighed(plain.points, rubric, read(answer, rubric.wordings)))
     shown_by = {each.id: each.shown_by for each in points}
     spoken = (_as_spoken(each, shown_by.get(each.id), told) for each in plain.points)
-    return replace(plain, points=tuple(as_judged(each, judged or {}) for each in spoken))
+    own = judged or {}  # decides where the grader is unsure, and nowhere else
+    return replace(plain, points=tuple(as_judged(each, own) if each.verdict == "unsure" else each for each in spoken))
 
 
 def _as_spoken(heard: PointGrade, shown_by: str | None, spoken: Sequence[str]) -> PointGrade:

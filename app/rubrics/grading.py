@@ -45,7 +45,13 @@ def grade_json(grade: RubricGrade) -> dict[str, object]:
     """A grade as programs get it."""
     return {
         "points": [
-            {"id": each.id, "verdict": each.verdict, "credit": each.credit, "evidence": list(each.evidence)}
+            {
+                "id": each.id,
+                "verdict": each.verdict,
+                "credit": each.credit,
+                "doubted": each.doubted,
+                "evidence": list(each.evidence),
+            }
             for each in grade.points
         ],
         "critical": [{"id": identity, "evidence": [text]} for identity, text in grade.critical.items()],

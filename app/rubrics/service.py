@@ -77,20 +77,22 @@ def answer_json(row: RubricAnswer) -> dict[str, object]:
 def judge(
     session: Session, learner_id: int, rubric: RubricFile, answer_id: int, judged: Mapping[str, str]
 ) -> RubricAnswer:
-    """Keep the learner's decision on points the grader was unsure of; the grader's own verdicts stay as they were.
+    """Keep the learner's decision on points the grader was unsure of or took for met; its own verdicts stay.
 
-    Raises NotFound, DomainError for points that were not unsure, and Stale when the rubric was revised meanwhile.
+    Raises NotFound, DomainError for points that were neither, and Stale when the rubric was revised meanwhile.
     """
     row = queries.find_answer(session, learner_id, answer_id, lock=True)
     if row is None or row.rubric_id != rubric.id:
         raise NotFound(f"There is no answer {answer_id} of yours to {rubric.id}.")
     if row.revision != rubric.revision:
         raise Stale(f"{rubric.id} was revised since you answered; nothing was changed. Answer it again.")
-    unsure = [point["id"] for point in row.grade["points"] if point["verdict"] == "unsure"]
+    open_to_judge = [point["id"] for point in row.grade["points"] if point["verdict"] in ("unsure", "met")]
     wrong = [
-        Violation(point, decision, "It cannot be judged so.", f"met or missed, for {', '.join(unsure) or 'no point'}")
+        Violation(
+            point, decision, "It cannot be judged so.", f"met or missed, for {', '.join(open_to_judge) or 'no point'}"
+        )
         for point, decision in judged.items()
-        if point not in unsure or decision not in {"met", "missed"}
+        if point not in open_to_judge or decision not in {"met", "missed"}
     ]
     if wrong:
         raise DomainError("This cannot be judged; nothing was changed.", wrong)

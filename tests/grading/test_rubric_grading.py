@@ -211,7 +211,7 @@ def test_a_row_of_terms_with_an_empty_verb_says_nothing_either() -> None:
     assert grade(RUBRIC, reasoned).points[0].verdict == "met"
 
 
-def test_a_person_decides_what_is_unsure_and_nothing_else() -> None:
+def test_a_person_decides_what_is_unsure_and_not_what_was_missed() -> None:
     text = "Optimizer, 208 GB, choose, ZeRO-2, OOM, network, shapes, gradients, bf16, master weights, Adam."
     assert verdicts(text)["state"] == ("unsure", 0.0)
     judged = grade(RUBRIC, text, {"state": True, "choice": True})

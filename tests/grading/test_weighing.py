@@ -8,7 +8,7 @@ import pytest
 
 from app.content.rubric_schemas import make_rubric
 from app.grading.rubrics.grader import RubricGrade, grade, look_at
-from app.grading.rubrics.points import PointGrade
+from app.grading.rubrics.points import PointGrade, as_judged
 from app.grading.rubrics.weighing import Chances, chances, features_of
 from app.grading.rubrics.weights import WEIGHTS
 from tests.support.shipped import shipped
@@ -74,3 +74,30 @@ def test_a_point_that_its_own_words_say_is_not_lost_for_what_else_is_false() -> 
 def test_nobody_is_asked_about_what_was_hardly_said() -> None:
     words = "If the global batch doesn't allow it, use smaller micro-batches, fewer stages, or interleave."
     assert {each.verdict for each in verdicts("R09", words).values()} <= {"met", "missed"}
+
+
+@pytest.mark.parametrize(
+    ("rubric", "said"),
+    [
+        ("R01", "Fragmentation is not a concern in PyTorch any more."),
+        ("R04", "It depends on the network in practice, latency, congestion and so on, so it never scales perfectly."),
+        ("R13", "Sending in fp8 doesn't change the bytes, it only helps compute."),
+    ],
+)
+def test_words_that_may_as_well_say_something_else_are_not_surely_met(rubric: str, said: str) -> None:
+    assert all(each.doubted for each in graded(rubric, said).points if each.verdict == "met")
+
+
+@pytest.mark.parametrize("rubric", ["R01", "R04", "R08", "R13"])
+def test_what_is_plainly_said_is_not_doubted(rubric: str) -> None:
+    points = graded(rubric, shipped().rubrics[rubric].exemplar("strong hire")).points
+    assert [each.id for each in points if each.doubted] == []
+
+
+def test_a_person_takes_back_what_was_met_or_leaves_it_as_it_was() -> None:
+    half = PointGrade("tree", "met", 0.5, ("There are trees.",), doubted=True)
+    assert as_judged(half, {"tree": True}) == PointGrade("tree", "met", 0.5, ("There are trees.",))
+    assert as_judged(half, {"tree": False}) == PointGrade("tree", "missed", 0.0, ("There are trees.",))
+    assert as_judged(half, {"ring": False}) == half
+    against = PointGrade("tree", "contradicted", 0.0, ("A tree sends more.",))
+    assert as_judged(against, {"tree": True}) == against

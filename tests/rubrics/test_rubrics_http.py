@@ -196,8 +196,14 @@ def test_unsure_points_are_judged_by_the_learner_and_both_are_kept(client: TestC
     assert "No hire, 11 %" in client.get(address).text
 
 
-@pytest.mark.parametrize("data", [{"point.zero-stages": "met"}, {"point.choice": "perfect"}, {"point.nothing": "met"}])
-def test_only_unsure_points_can_be_judged(page: TestClient, data: dict[str, str]) -> None:
+def test_what_was_met_can_be_taken_back(client: TestClient) -> None:
+    address = answered(client, NEARLY)
+    assert client.post(f"{address}/judgements", data={"point.fragmentation": "missed"}).status_code == 303
+    assert "No hire, 0 %" in client.get(address).text
+
+
+@pytest.mark.parametrize("data", [{"point.total-state": "met"}, {"point.choice": "perfect"}, {"point.nothing": "met"}])
+def test_what_was_not_heard_cannot_be_judged(page: TestClient, data: dict[str, str]) -> None:
     address = answered(page, NEARLY)
     reply = page.post(f"{address}/judgements", data=data)
     assert reply.status_code == 422

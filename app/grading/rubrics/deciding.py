@@ -12,6 +12,7 @@ SURE_OF_THE_FIRST = 0.85  # the chance from which on what would be the only thin
 DOUBTFUL = 0.2  # the chance from which on a point that is not met may yet be: a person decides
 WELL_MET = 0.4  # … although it seems to be contradicted
 LEANS = 0.25  # from this chance of being contradicted on a point is not met that is no likelier met than not
+SURELY_MET = 0.75  # what is met by a smaller chance is doubted: it counts, and a person is asked
 WHOLE = 0.05  # how much more a statement is like what is right than like what is half of it, to be all of it
 
 
@@ -48,7 +49,8 @@ def decided(looked: Looked, points: Sequence[Point], weights: Weights) -> Sequen
             is_wrong_elsewhere = bool(against - {point.id})
             graded.append(_weighed(grade, evidence, point, likely[point.id], looked.said, is_wrong_elsewhere))
     plainly = looked.sentences_of(each for each in graded if each.verdict == "contradicted" and not each.surmised)
-    return [_missed(each.id) if _is_of_another(each, plainly, looked) else each for each in graded]
+    kept = (_missed(each.id) if _is_of_another(each, plainly, looked) else each for each in graded)
+    return [replace(each, doubted=each.verdict == "met" and likely[each.id].met < SURELY_MET) for each in kept]
 
 
 def _is_of_another(grade: PointGrade, plainly: frozenset[int], looked: Looked) -> bool:

@@ -67,7 +67,7 @@ class PointGrade:
     """What became of a point: `credit` is 0, 0.5 or 1, `evidence` the sentences it rests on.
 
     It is `surmised` to be contradicted where no falsehood stands there in so many words, but another number or subject,
-    or what is like wrong claims.
+    or what is like wrong claims. It is `doubted` to be met where its words may as well say something else.
     """
 
     id: str
@@ -75,6 +75,7 @@ class PointGrade:
     credit: float
     evidence: tuple[str, ...]
     surmised: bool = False
+    doubted: bool = False
 
 
 def may_be_met(point: Point, said: Iterable[Sentence]) -> bool:
@@ -93,8 +94,10 @@ def rests_on(evidence: Iterable[str], reading: Reading) -> frozenset[int]:
 
 
 def as_judged(grade: PointGrade, judged: Mapping[str, bool]) -> PointGrade:
-    """A grade after what a person decided of points that were unsure."""
-    if grade.verdict != "unsure" or grade.id not in judged:
+    """A grade after what a person decided of points that were unsure or met: of what was met as it was, unless the
+    person takes it back."""
+    if grade.verdict not in ("unsure", "met") or grade.id not in judged:
         return grade
-    met = judged[grade.id]
-    return PointGrade(grade.id, "met" if met else "missed", float(met), grade.evidence)
+    if not judged[grade.id]:
+        return PointGrade(grade.id, "missed", 0.0, grade.evidence)
+    return PointGrade(grade.id, "met", grade.credit or 1.0, grade.evidence)
