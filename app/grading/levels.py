@@ -87,7 +87,12 @@ def lower(level: Level, other: Level) -> Level:
 
 def following(score: float) -> Threshold | None:
     """The level that a score falls short of next; None at the best one."""
-    return next((each for each in reversed(THRESHOLDS) if score < each.least), None)
+    return above(level_of(score))
+
+
+def above(level: Level) -> Threshold | None:
+    """The next better level; None above the best."""
+    return THRESHOLDS[NAMES.index(level) - 1] if level != NAMES[0] else None
 
 
 def middle(level: Level) -> int:

@@ -58,4 +58,6 @@ def grade_json(grade: RubricGrade) -> dict[str, object]:
         "level": grade.level,
         "score": grade.score,
         "notes": list(grade.notes),
+        "corrections": [{"sentence": each.sentence, "so": each.so} for each in grade.corrections],
+        "lifted_by": list(grade.lifted_by),
     }

@@ -10,6 +10,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from app.core.db import Base
 from app.core.models import Learner
+from app.grading.levels import Level
 
 
 class RubricAnswer(Base):
@@ -31,6 +32,6 @@ class RubricAnswer(Base):
     grade: Mapped[dict[str, Any]]
     judged: Mapped[dict[str, Any]]
     score: Mapped[float]
-    level: Mapped[str] = mapped_column(String(20))
+    level: Mapped[Level] = mapped_column(String(20))
     second: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     source: Mapped[str | None] = mapped_column(String(64))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,8 +12,7 @@ from markupsafe import Markup
 from app.content.live import ExpressionError, Expressions
 from app.content.markdown import render, render_inline, render_plain
 from app.content.rubric_schemas import RubricFile
-from app.grading.levels import NAMES
-from app.grading.rubrics.grader import NOT_SO
+from app.grading.levels import NAMES, is_at_least, level_of
 from app.grading.rubrics.quotes import topic
 from app.reveal.words import (
     CLASSES,
@@ -26,7 +24,6 @@ from app.reveal.words import (
     named,
     nearest,
     sentences,
-    stands_in,
     why_less,
     why_missed,
 )
@@ -95,6 +92,7 @@ class ResultView:
     rows: tuple[Row, ...]
     critical: tuple[tuple[str, str], ...]
     notes: tuple[str, ...]
+    lifted_by: tuple[str, ...]
     reached: float
     total: int
     to_judge: int
@@ -137,6 +135,12 @@ class ResultView:
             "half met": f"only half was heard of “{lost.name}”",
             "unsure": f"“{lost.name}” was not heard outright",
         }.get(self.by_id[lost.id].verdict, f"nothing was heard of “{lost.name}”")
+
+    @property
+    def definitions(self) -> str:
+        """The sentences that lifted it to the floor, as a sentence goes on with them."""
+        quotes = [f"“{cut_short(each)}”" for each in self.lifted_by]
+        return f"{listed(quotes)} {'was' if len(quotes) == 1 else 'were'}"
 
     @property
     def counts(self) -> str:
@@ -201,12 +205,13 @@ def result_view(rubric: RubricFile, answer: RubricAnswer) -> ResultView:
     )
     total = sum(each.weight for each in rubric.points)
     findings = [*_findings(rows, answer.text), *_mistakes(answer.grade["critical"], texts)]
-    findings, notes = _corrected(findings, answer.grade["notes"])
-    findings, notes = _false(findings, notes, answer.text)
+    findings = _corrected(findings, answer.grade.get("corrections", ()))  # earlier grades have them among their notes
+    is_lifted = not is_at_least(level_of(answer.score), answer.level)
     return ResultView(
         rows,
         critical,
-        notes,
+        tuple(answer.grade["notes"]),
+        tuple(answer.grade.get("lifted_by", ())) if is_lifted else (),
         answer.score * total,
         total,
         sum(row.asks and row.judged is None for row in rows),
@@ -245,43 +250,23 @@ def lost_first(
     return sorted(related, key=lost, reverse=True)
 
 
-def _corrected(findings: Sequence[Finding], notes: Sequence[str]) -> tuple[list[Finding], tuple[str, ...]]:
-    """The findings with what is so instead at the first that rests on a false sentence, and the notes left: a
-    correction stands once. Of others that rest on the same sentence it is said that they do."""
-    corrected, kept = list(findings), []
-    for note in notes:
-        about = [
-            at
-            for at, each in enumerate(findings)
-            if each.kind == "no" and any(note.startswith(f"{NOT_SO}“{said}” ") for said in each.evidence)
-        ]
+def _corrected(findings: Sequence[Finding], corrections: Sequence[Mapping[str, str]]) -> list[Finding]:
+    """The findings with what is so instead: at the first that rests on a false sentence, where it is said of others
+    that the same sentence is against them too, or as a finding of its own where the sentence is about no point."""
+    corrected = list(findings)
+    for correction in corrections:
+        said, so = correction["sentence"], correction["so"]
+        about = [at for at, each in enumerate(findings) if each.kind == "no" and said in each.evidence]
         if not about:
-            kept.append(note)
+            shown = Markup.escape(f"“{cut_short(said)}”")
+            corrected.append(Finding(f"false-{len(corrected)}", shown, FALSE, "contra", 0.0, 0.0, "no", (said,), so))
             continue
-        said = next(said for said in findings[about[0]].evidence if note.startswith(f"{NOT_SO}“{said}” "))
-        so = note.removeprefix(f"{NOT_SO}“{said}” ")
         corrected[about[0]] = replace(findings[about[0]], why=f"{CORRECTED}{so}")
         for at in about[1:]:
             if findings[at].verdict == CRITICAL:  # it is that sentence, and says what it does to the level
                 continue
             corrected[at] = replace(findings[at], why="The same sentence is the opposite of this as well.")
-    return corrected, tuple(kept)
-
-
-def _false(findings: Sequence[Finding], notes: Sequence[str], answer: str) -> tuple[list[Finding], tuple[str, ...]]:
-    """The findings with one more for each false sentence that is about no point, and the notes that are of none."""
-    found, kept = list(findings), []
-    for note in notes:
-        text = note.removeprefix(f"{NOT_SO}“") if note.startswith(f"{NOT_SO}“") else ""
-        cuts = [at.start() for at in re.finditer("” ", text)]  # a sentence may quote something itself
-        end = next((end for end in cuts if stands_in(answer, text[:end])), None)
-        if end is None:
-            kept.append(note)
-            continue
-        said, so = text[:end], text[end + 2 :]
-        shown = Markup.escape(f"“{cut_short(said)}”")
-        found.append(Finding(f"false-{len(found)}", shown, FALSE, "contra", 0.0, 0.0, "no", (said,), so))
-    return found, tuple(kept)
+    return corrected
 
 
 def _findings(rows: Sequence[Row], answer: str) -> list[Finding]:

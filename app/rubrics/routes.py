@@ -133,7 +133,7 @@ def _result(
         "answers": answers,
         "answer": row,
         "levels": levels.for_page(),
-        "following": levels.following(row.score),
+        "following": levels.above(row.level),
         "related": lost_first(result, content.related_links(rubric.related), answers),
         "counts_for": named(content.concepts, rubric.concepts),
     }

@@ -193,6 +193,21 @@ def test_a_critical_mistake_caps_the_level_and_not_when_it_is_refuted() -> None:
 def test_right_definitions_reach_the_floor() -> None:
     found = grade(RUBRIC, "Besides weights there are gradients and what the optimizer keeps.")
     assert (found.score, found.level) == (0.0, "lean no hire")
+    assert found.lifted_by == ("Besides weights there are gradients and what the optimizer keeps.",)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It depends on weights, gradients and what the optimizer keeps.",  # commits to nothing
+        "Weights, gradients and the optimizer matter. I would tune things. One has to try.",
+        "Besides weights there are gradients and what the optimizer keeps. I'd tune it.",  # half does
+        "Besides weights there are gradients and what the optimizer keeps. 2 × 3 = 7.",  # something is wrong
+    ],
+)
+def test_what_is_left_open_or_wrong_is_not_lifted(text: str) -> None:
+    found = grade(RUBRIC, text)
+    assert (found.score, found.level, found.lifted_by) == (0.0, "no hire", ())
 
 
 def test_terms_in_a_row_are_not_statements() -> None:

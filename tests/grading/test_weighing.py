@@ -48,14 +48,14 @@ def test_a_sentence_against_one_point_is_not_held_against_a_subject_that_it_does
     found = graded("R08", SHARDED)
     assert {each.id for each in found.points if each.verdict == "contradicted"} == {"activations-not-sharded"}
     assert "activations-sharded" in found.critical
-    assert any(note.startswith(f"Not so: “{SHARDED}”") for note in found.notes)
+    assert any(each.sentence == SHARDED for each in found.corrections)
 
 
 def test_what_interviewers_do_not_let_pass_is_corrected_and_earns_nothing() -> None:
     said = "Or go to 1F1B, which has a smaller bubble than GPipe."
     found = graded("R09", said)
     assert found.score == 0
-    assert any(note.startswith(f"Not so: “{said}”") for note in found.notes)
+    assert any(each.sentence == said for each in found.corrections)
 
 
 def test_a_point_that_its_own_words_say_is_not_lost_for_what_else_is_false() -> None:

@@ -37,7 +37,7 @@ TWO_NODES = (
 def test_tensor_parallelism_over_two_nodes_with_all_their_cards_is_slower_and_not_fatal(rubric: str) -> None:
     found = graded(rubric, TWO_NODES)
     assert found.critical == {}
-    assert not any("Not so" in note for note in found.notes)
+    assert found.corrections == ()
 
 
 def test_tensor_parallelism_over_eight_nodes_is_a_critical_mistake() -> None:

@@ -142,11 +142,12 @@ def test_a_card_is_offered_for_the_point_that_it_answers(page: TestClient) -> No
 
 def test_a_false_sentence_about_no_point_stands_among_what_was_false(content: Catalogue) -> None:
     text = 'Rings are cheap. NVLink is "slow" <b>. Trees are deep.'
-    notes = ['Not so: “NVLink is "slow" <b>.” It is fast.', "Not so: “Never said.” It is.", "A note."]
+    corrections = [{"sentence": 'NVLink is "slow" <b>.', "so": "It is fast."}]
     point = {"id": content.rubrics["R04"].points[0].id, "verdict": "met", "credit": 1.0, "evidence": []}
-    grade = {"points": [point], "critical": [], "notes": notes}
-    result = result_view(content.rubrics["R04"], RubricAnswer(text=text, grade=grade, score=0.0, judged={}))
-    assert result.notes == tuple(notes[1:])
+    grade = {"points": [point], "critical": [], "notes": ["A note."], "corrections": corrections}
+    stored = RubricAnswer(text=text, grade=grade, score=0.0, level="no hire", judged={})
+    result = result_view(content.rubrics["R04"], stored)
+    assert result.notes == ("A note.",)
     assert [each.text for each in result.marked.pieces if each.kind == "no"] == ['NVLink is "slow" <b>.']
     false = result.marked.notes[0].finding
     assert (false.verdict, str(false.text), false.why) == (
@@ -157,13 +158,29 @@ def test_a_false_sentence_about_no_point_stands_among_what_was_false(content: Ca
     assert result.reason == '“NVLink is "slow" <b>” is not so'
 
 
+def test_a_grade_of_earlier_days_still_shows_its_corrections_among_its_notes(content: Catalogue) -> None:
+    note = "Not so: “NVLink is slow.” It is fast."
+    grade = {"points": [], "critical": [], "notes": [note]}
+    stored = RubricAnswer(text="NVLink is slow.", grade=grade, score=0.0, level="lean no hire", judged={})
+    result = result_view(content.rubrics["R04"], stored)
+    assert (result.notes, result.lifted_by) == ((note,), ())
+
+
+def test_what_the_floor_lifted_says_so_and_falls_short_of_the_level_above(page: TestClient, content: Catalogue) -> None:
+    shown = page.get(answered(page, content.rubrics["R15"].exemplar("lean no hire"), "one-long-sequence")).text
+    assert "Lean no hire, 0 %" in shown
+    assert "by the floor to lean no hire, because “The sequence is cut into chunks" in shown
+    assert "short of hire" in " ".join(re.sub("<[^>]*>", " ", shown).split())
+    assert "short of lean no hire" not in " ".join(re.sub("<[^>]*>", " ", shown).split())
+
+
 def test_the_card_about_what_was_lost_is_first_and_the_one_about_nothing_lost_last(content: Catalogue) -> None:
     rubric = content.rubrics["R04"]
     ids = [each.id for each in rubric.points[:2]]
     points = [{"id": id_, "verdict": "missed", "credit": 0.0, "evidence": []} for id_ in ids[:1]]
     points += [{"id": id_, "verdict": "met", "credit": 1.0, "evidence": []} for id_ in ids[1:]]
     grade = {"points": points, "critical": [], "notes": []}
-    result = result_view(rubric, RubricAnswer(text="Nothing.", grade=grade, score=0.0, judged={}))
+    result = result_view(rubric, RubricAnswer(text="Nothing.", grade=grade, score=0.0, level="no hire", judged={}))
     links = [{"href": href} for href in ("/said", "/page", "/lost")]
     order = lost_first(result, links, {"/said": None, "/lost": result.heaviest})
     assert [each["href"] for each in order] == ["/lost", "/page", "/said"]

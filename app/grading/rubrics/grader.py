@@ -12,6 +12,7 @@ from app.grading.rubrics.arithmetic import wrong_sums
 from app.grading.rubrics.believing import believed
 from app.grading.rubrics.comparing import IN_AN_ANSWER, Bounds, Opinion, Standing, compare
 from app.grading.rubrics.deciding import Looked, decided
+from app.grading.rubrics.floor import definitions_in
 from app.grading.rubrics.lexicon import SUBJECTS
 from app.grading.rubrics.likeness import NO_CLAIMS, Claims, Likeness
 from app.grading.rubrics.looking import Look, claimed, look, texts_of
@@ -19,7 +20,7 @@ from app.grading.rubrics.matching import Passage, find, nearly, other_number
 from app.grading.rubrics.patterns import Pattern, Value
 from app.grading.rubrics.points import Part, Point, PointGrade, as_judged, may_be_met, rests_on, values_of
 from app.grading.rubrics.reading import NO_WORDINGS, Reading, read
-from app.grading.rubrics.weighing import Looks, Statements, Weights
+from app.grading.rubrics.weighing import Looks, Statements, Weights, chances
 from app.grading.rubrics.wordings import Wordings
 
 # An answer that gets this share of a rubric's weight wrong is not held to be good by the rest.
@@ -30,8 +31,6 @@ MOST_SUMS = 3  # that a grade points out
 # How notes on what caps the level begin.
 TERMS_IN_A_ROW = "These are terms in a row, not statements"
 MUCH_IS_WRONG = "Much of it was read as the opposite of what is so"
-# How a note on something false begins; its sentence follows in quotation marks, and then what is so.
-NOT_SO = "Not so: "
 
 # Where this share is wrong, half a statement is not taken for the right one.
 DOUBT_FROM = 0.15
@@ -89,14 +88,25 @@ class Rubric:
 
 
 @dataclass(frozen=True)
+class Correction:
+    """A sentence of an answer that is false whatever the question, and what is so instead."""
+
+    sentence: str
+    so: str
+
+
+@dataclass(frozen=True)
 class RubricGrade:
-    """A graded answer. `critical` maps each critical mistake made to its sentence; `notes` say what held the level."""
+    """A graded answer. `critical` maps each critical mistake made to its sentence; `notes` say what held the level;
+    `lifted_by` are the sentences whose definitions lifted it to the floor; none where the score gives the level."""
 
     points: tuple[PointGrade, ...]
     critical: Mapping[str, str]
     score: float
     level: Level
     notes: tuple[str, ...]
+    corrections: tuple[Correction, ...] = ()
+    lifted_by: tuple[str, ...] = ()
 
 
 def grade(rubric: Rubric, text: str, judged: Mapping[str, bool] | None = None) -> RubricGrade:
@@ -113,17 +123,10 @@ def grade(rubric: Rubric, text: str, judged: Mapping[str, bool] | None = None) -
     score = sum(weights[each.id] * each.credit for each in points) / total
     contradicted = sum(weights[each.id] for each in points if each.verdict == "contradicted")
     wrong = contradicted >= MUCH_CONTRADICTED * total
-    notes, capped, lifted = [], bool(critical), False
+    notes, capped = [], bool(critical)
     if reading.is_stuffed:
         capped = True
         notes.append(f"{TERMS_IN_A_ROW}; they can be no more than {CAP}.")
-    elif (
-        not is_at_least(level_of(score), CAP)
-        and not (critical or contradicted or held)
-        and _reaches_floor(rubric, reading)
-    ):
-        lifted = True
-        notes.append(f"Numbers are missing, but nothing in it is known to be wrong: that is at least {CAP}.")
     if wrong:
         capped = True
         notes.append(f"{MUCH_IS_WRONG}; the rest cannot lift it over {CAP}.")
@@ -132,10 +135,19 @@ def grade(rubric: Rubric, text: str, judged: Mapping[str, bool] | None = None) -
         notes.append(
             f"You were asked {rubric.stance.asked}, and do not say; without that it is {UNDECIDED_CAP} at most."
         )
-    notes += [each.says for each in islice(wrong_sums(text), MOST_SUMS)]
+    sums = [each.says for each in islice(wrong_sums(text), MOST_SUMS)]
+    is_wrong = bool(critical or contradicted or held or sums or reading.is_stuffed)
+    lifted_by = () if is_wrong or is_at_least(level_of(score), CAP) else _definitions(rubric, looked)
     corrected = {found.text: each.so for each, found in reversed(held)}  # by one that is about this question, if any
-    notes += [f"{NOT_SO}“{text}” {so}" for text, so in corrected.items()]
-    return RubricGrade(points, critical, rounded(score), level_of(score, capped, lifted, undecided), tuple(notes))
+    return RubricGrade(
+        points,
+        critical,
+        rounded(score),
+        level_of(score, capped, bool(lifted_by), undecided),
+        (*notes, *sums),
+        tuple(Correction(sentence, so) for sentence, so in corrected.items()),
+        lifted_by,
+    )
 
 
 def look_at(rubric: Rubric, text: str) -> Looked:
@@ -250,9 +262,14 @@ def _not_met(point: Point, looks: list[Look], reading: Reading) -> PointGrade:
     return PointGrade(point.id, "missed", 0.0, ())
 
 
-def _reaches_floor(rubric: Rubric, reading: Reading) -> bool:
-    shown = sum(look(part.patterns, reading).shown is not None for part in rubric.floor)
-    return bool(rubric.floor) and shown >= rubric.floor_needs
+def _definitions(rubric: Rubric, looked: Looked) -> tuple[str, ...]:
+    """The sentences that lift an answer to the floor; none where so much of it may well be wrong that it is doubted."""
+    shown = definitions_in(looked.said.reading, rubric.floor, rubric.floor_needs)
+    if not shown or rubric.weights is None:
+        return shown
+    likely = chances(looked.looks, looked.said, rubric.weights)
+    wrong = sum(each.weight * likely[each.id].contradicted for each in rubric.points)
+    return () if wrong >= DOUBT_FROM * sum(each.weight for each in rubric.points) else shown
 
 
 def _takes_stance(rubric: Rubric, reading: Reading) -> bool:

@@ -94,3 +94,12 @@ HEDGES = (
     "heuristics", "different strategies", "many techniques", "many ways", "several ways", "as reasonable",
     "should be considered",
 )  # fmt: skip
+
+# Said with one of these and without a number, a statement leaves open what is done, to what end, or what it hangs on:
+# it may be true of anything, and defines nothing.
+LEAVES_OPEN = (
+    "a bit", "a lot", "and so on", "anything", "be careful", "benchmark", "carefully", "etc", "everything",
+    "experiment", "help", "helps", "improve", "investigate", "it depends", "matter", "matters", "normal", "optimise",
+    "optimize", "play a role", "plays a role", "properly", "regularly", "somehow", "something", "stuff", "things",
+    "tricky", "try", "tune", "tuning", "works best",
+)  # fmt: skip
