@@ -17,11 +17,11 @@ from dataclasses import replace
 from app.content.interview_schemas import ProbedPoint
 from app.grading.rubrics.grader import Rubric, RubricGrade, grade
 from app.grading.rubrics.likeness import NO_CLAIMS
-from app.grading.rubrics.nearness import Nearness, nearnesses
+from app.grading.rubrics.nearness import Nearness, nearest_sentence, nearnesses
 from app.grading.rubrics.points import Point, PointGrade, as_judged
 from app.grading.rubrics.quotes import topic
 from app.grading.rubrics.reading import Reading, read
-from app.interview.weighing import OWN, SAYS, weighed
+from app.interview.weighing import weighed
 from app.reveal.words import sentences
 
 # A sentence that begins so goes on with what the one before began.
@@ -184,21 +184,11 @@ def _share(sentence: str, point: str, rubric: Rubric) -> float:
 
 
 def _where_it_is_said(heard: PointGrade, near: Sequence[Nearness], reading: Reading) -> PointGrade:
-    """A point whose evidence stands in a sentence about another one, with the statement that is nearest to it, where
-    that is about it and no other: the words of the one happen to be in the other."""
-    if not heard.credit or len(heard.evidence) != 1 or not near:
+    """A point with the sentence that says it, where its evidence stands in one about another point."""
+    if not heard.credit or len(heard.evidence) != 1:
         return heard
-    nearest = near[0]
-    said = tuple(reading.sentences[at].text for at in nearest.sentences)
-    rests_on = next((each for each in near if _is_in(each, heard.evidence[0], reading)), None)
-    is_elsewhere = rests_on is not None and rests_on.of_most < OWN and not _is_in(nearest, heard.evidence[0], reading)
-    is_its_own = nearest.of_most == 1 and nearest.share > SAYS
-    return replace(heard, evidence=said) if is_elsewhere and is_its_own else heard
-
-
-def _is_in(nearness: Nearness, words: str, reading: Reading) -> bool:
-    """Whether the statement that comes near stands in words."""
-    return all(reading.sentences[at].text in words for at in nearness.sentences)
+    said = nearest_sentence(near, heard.evidence[0], reading)
+    return replace(heard, evidence=(said,)) if said else heard
 
 
 def _nearness(sentence: str, about: frozenset[str]) -> tuple[int, bool]:

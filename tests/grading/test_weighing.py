@@ -101,3 +101,13 @@ def test_a_person_takes_back_what_was_met_or_leaves_it_as_it_was() -> None:
     assert as_judged(half, {"ring": False}) == half
     against = PointGrade("tree", "contradicted", 0.0, ("A tree sends more.",))
     assert as_judged(against, {"tree": True}) == against
+
+
+def test_what_is_met_is_quoted_from_the_sentence_that_says_it() -> None:
+    share = (
+        "A bigger batch buys nothing for the share of TP: both grow, so it stays at roughly ten percent on A100 NVLink."
+    )
+    topology = "So I would check that all eight sit in one box, and if they don't, take four."
+    found = verdicts("R09", f"{share} {topology}")
+    assert found["topology"].evidence == (topology,)
+    assert found["batch-does-not-help"].evidence == (share,)

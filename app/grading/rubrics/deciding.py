@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from app.grading.rubrics.nearness import nearest_sentence
 from app.grading.rubrics.points import Point, PointGrade, may_be_met, rests_on
 from app.grading.rubrics.weighing import Chances, Looks, Statements, Weights, chances
 
@@ -50,7 +51,16 @@ def decided(looked: Looked, points: Sequence[Point], weights: Weights) -> Sequen
             graded.append(_weighed(grade, evidence, point, likely[point.id], looked.said, is_wrong_elsewhere))
     plainly = looked.sentences_of(each for each in graded if each.verdict == "contradicted" and not each.surmised)
     kept = (_missed(each.id) if _is_of_another(each, plainly, looked) else each for each in graded)
-    return [replace(each, doubted=each.verdict == "met" and likely[each.id].met < SURELY_MET) for each in kept]
+    return [_shown(each, likely[each.id], looked.said) for each in kept]
+
+
+def _shown(grade: PointGrade, chance: Chances, said: Statements) -> PointGrade:
+    """A grade as it is shown: what is met by the sentence that says it, and doubted where that is not sure."""
+    if grade.verdict != "met":
+        return grade
+    near, evidence = said.nearnesses.get(grade.id, ()), grade.evidence
+    sentence = nearest_sentence(near, evidence[0], said.reading) if len(evidence) == 1 else None
+    return replace(grade, evidence=(sentence,) if sentence else evidence, doubted=chance.met < SURELY_MET)
 
 
 def _is_of_another(grade: PointGrade, plainly: frozenset[int], looked: Looked) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from app.grading.rubrics.likeness import Claims, Truth, compared_words, is_compared
@@ -19,6 +19,7 @@ from app.grading.rubrics.reading import Reading
 
 SHARPNESS = 4.0  # of the soft maximum over claims: less than of likeness
 USUAL: Mapping[Truth, float] = {"right": 6.0, "half": 3.0, "wrong": 6.0}  # claims of each kind about a point
+ABOUT = 0.1  # the share from which a sentence is about a point
 LONGEST = 40  # words and signs of two sentences that are taken as one
 
 
@@ -54,6 +55,21 @@ def nearnesses(claims: Claims, reading: Reading) -> Mapping[str, tuple[Nearness,
             right, wrong = (_soft(sums[point, truth], USUAL[truth]) for truth in ("right", "wrong"))
             found[point].append(Nearness(sentence, count, share * (share / most) ** 2, right - wrong, share / most))
     return {point: tuple(sorted(near, key=lambda each: -each.share)) for point, near in found.items() if near}
+
+
+def nearest_sentence(near: Sequence[Nearness], evidence: str, reading: Reading) -> str | None:
+    """The sentence that comes nearest to a point and is about no other, where the `evidence` of the point stands in one
+    that is nearer to another: the words of the one happen to be in the other. None where it is well where it stands."""
+    own = next((each for each in near if each.count == 1), None)
+    rests = next((each for each in near if _is_in(each, evidence, reading)), None)
+    if own is None or rests is None or own.of_most < 1 or rests.of_most == 1 or own.share <= ABOUT:
+        return None
+    return None if _is_in(own, evidence, reading) else reading.sentences[own.sentence].text
+
+
+def _is_in(nearness: Nearness, words: str, reading: Reading) -> bool:
+    """Whether the statement that comes near stands in words."""
+    return all(reading.sentences[at].text in words for at in nearness.sentences)
 
 
 def _statements(reading: Reading) -> Iterator[tuple[int, int, Mapping[str, float]]]:
