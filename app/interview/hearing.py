@@ -17,7 +17,7 @@ from dataclasses import replace
 from app.content.interview_schemas import ProbedPoint
 from app.grading.rubrics.grader import Rubric, RubricGrade, grade
 from app.grading.rubrics.likeness import NO_CLAIMS
-from app.grading.rubrics.nearness import Nearness, nearest_sentence, nearnesses
+from app.grading.rubrics.nearness import Nearness, nearest_sentence, nearest_to, nearnesses
 from app.grading.rubrics.points import Point, PointGrade, as_judged
 from app.grading.rubrics.quotes import topic
 from app.grading.rubrics.reading import Reading, read
@@ -173,14 +173,14 @@ def _quoted(heard: PointGrade, point: Point, rubric: Rubric, answer: str, text: 
     said = [each for each in sentences(answer) if grade(alone, each).points[0].credit >= heard.credit]
     if not said:
         return heard
-    near = {each: _share(each, point.id, rubric) for each in said if len(said) > 1}
-    return replace(heard, evidence=(max(said, key=lambda each: (near.get(each, 0.0), *_nearness(each, about))),))
+    if len(said) == 1:
+        return replace(heard, evidence=(said[0],))
 
+    def nearness(sentence: str) -> tuple[float, int, bool]:
+        near = nearest_to(rubric.near_claims, read(sentence, rubric.wordings), point.id)
+        return near.share, len(topic(sentence) & about), any(map(str.isdigit, sentence))
 
-def _share(sentence: str, point: str, rubric: Rubric) -> float:
-    """How near a sentence by itself comes to a point, from 0 to 1."""
-    near = nearnesses(rubric.near_claims, read(sentence, rubric.wordings)).get(point)
-    return near[0].share if near else 0.0
+    return replace(heard, evidence=(max(said, key=nearness),))
 
 
 def _where_it_is_said(heard: PointGrade, near: Sequence[Nearness], reading: Reading) -> PointGrade:
@@ -189,8 +189,3 @@ def _where_it_is_said(heard: PointGrade, near: Sequence[Nearness], reading: Read
         return heard
     said = nearest_sentence(near, heard.evidence[0], reading)
     return replace(heard, evidence=(said,)) if said else heard
-
-
-def _nearness(sentence: str, about: frozenset[str]) -> tuple[int, bool]:
-    """How much of what a point is about stands in a sentence, and whether a figure does."""
-    return len(topic(sentence) & about), any(map(str.isdigit, sentence))

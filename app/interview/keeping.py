@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from app.grading.rubrics.grader import Rubric
 from app.grading.rubrics.lexicon import stem
 from app.grading.rubrics.likeness import compared_words, is_compared
-from app.grading.rubrics.nearness import nearnesses
+from app.grading.rubrics.nearness import Nearness, nearest_to
 from app.grading.rubrics.reading import Reading, read
 from app.grading.rubrics.wordings import Wordings
 from app.interview.hearing import says_as_before
@@ -43,7 +43,7 @@ def keeps(said: str, reply: str, rubric: Rubric, point: str) -> bool:
     if stands_by(reply):
         return True
     before, after = read(said, rubric.wordings), read(reply, rubric.wordings)
-    lean = _lean(after, rubric, point)
+    lean = nearest_to(rubric.near_claims, after, point).lean
     if _go_the_same_way(before, after):
         return lean <= CLEARLY
     return lean <= TURNED and (says_as_before(reply) or _alike(before, after, rubric) >= ALIKE)
@@ -51,7 +51,7 @@ def keeps(said: str, reply: str, rubric: Rubric, point: str) -> bool:
 
 def goes_on(said: str, reply: str, rubric: Rubric, point: str) -> bool:
     """Whether `reply` goes the same way as what was `said`, and does not lean to what is right of `point`."""
-    return goes_the_same_way(said, reply, rubric.wordings) and leans(rubric, point, reply) <= TURNED
+    return goes_the_same_way(said, reply, rubric.wordings) and nearest_in(rubric, point, reply).lean <= TURNED
 
 
 def goes_the_same_way(said: str, reply: str, wordings: Wordings) -> bool:
@@ -73,24 +73,12 @@ def turns(said: str, reply: str, rubric: Rubric, point: str) -> bool:
         return False
     before, after = read(said, rubric.wordings), read(reply, rubric.wordings)
     least = TURNED_WITH_A_FIGURE if _numbers(after) - _numbers(before) else TURNED
-    return _lean(after, rubric, point) > least
+    return nearest_to(rubric.near_claims, after, point).lean > least
 
 
-def leans(rubric: Rubric, point: str, said: str) -> float:
-    """How much words lean to what is right of a point, where they come nearest to it; below 0 to what is wrong."""
-    return _lean(read(said, rubric.wordings), rubric, point)
-
-
-def comes_near(rubric: Rubric, point: str, said: str) -> float:
-    """How near words come to a point, from 0 to 1."""
-    near = nearnesses(rubric.near_claims, read(said, rubric.wordings)).get(point)
-    return near[0].share if near else 0.0
-
-
-def _lean(reply: Reading, rubric: Rubric, point: str) -> float:
-    """How much a reply leans to what is right of a point, where it comes nearest to it."""
-    near = nearnesses(rubric.near_claims, reply).get(point)
-    return near[0].lean if near else 0.0
+def nearest_in(rubric: Rubric, point: str, said: str) -> Nearness:
+    """Where words come nearest to a point, and how they lean there."""
+    return nearest_to(rubric.near_claims, read(said, rubric.wordings), point)
 
 
 def _numbers(reading: Reading) -> set[str]:

@@ -18,7 +18,7 @@ from app.interview.board_doubts import board_doubt
 from app.interview.challenging import held_in
 from app.interview.going_back import goes_by_first, replaced_before, said_again
 from app.interview.hearing import hear_quickly
-from app.interview.keeping import comes_near, leans
+from app.interview.keeping import nearest_in
 from app.interview.parts import (
     Answers,
     Part,
@@ -228,11 +228,11 @@ def _to_words(
         return None
     verdict = next(each for each in heard if each.id == point.id)
     against = verdict.evidence if verdict.verdict == "contradicted" else ()
-    quote = min(against, key=lambda each: leans(rubric, point.id, each), default="")
+    quote = min(against, key=lambda each: nearest_in(rubric, point.id, each).lean, default="")
     found = Reaction(probe_id(part, point), quote=quote, astray=not asked and all(map(_is_missed, heard)))
     if point.id in near:
-        words = max(near[point.id], key=lambda each: comes_near(rubric, point.id, each))
-        is_doubted = leans(rubric, point.id, words) < 0
+        words = max(near[point.id], key=lambda each: nearest_in(rubric, point.id, each).share)
+        is_doubted = nearest_in(rubric, point.id, words).lean < 0
         found = replace(found, quote=words) if is_doubted else replace(found, picked=words, is_near=True)
     if part.own is not None:
         found = replace(found, remark=_instead(part, known, answers))

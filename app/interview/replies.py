@@ -14,7 +14,7 @@ from app.grading.rubrics.points import PointGrade, Verdict
 from app.grading.rubrics.reading import read as read_words
 from app.interview.at_levels import says
 from app.interview.challenging import TAKEN_BACK, heard_reply, held_in
-from app.interview.keeping import comes_near, goes_on, keeps, leans, turns
+from app.interview.keeping import goes_on, keeps, nearest_in, turns
 from app.interview.parts import Answers, Part, Values, contradicted_by
 from app.interview.prompts import probe_question
 from app.interview.replying import SHORT, is_an_answer, is_short_stand, says_nothing, stands_by
@@ -99,8 +99,8 @@ def says_twice(rubric: Rubric, point: str, text: str) -> bool:
     """Whether a reply to who may have heard a point comes near it again, and leans to what is right of it: who says so
     twice, in whatever words, has said it."""
     is_told = is_an_answer(text) and len(text.split()) > SHORT  # what is short is near to anything
-    is_near = is_told and comes_near(rubric, point, text) > ABOUT
-    return is_near and leans(rubric, point, text) > SAID_TWICE
+    near = nearest_in(rubric, point, text)
+    return is_told and near.share > ABOUT and near.lean > SAID_TWICE
 
 
 def is_taken_back(probe: Part, answers: Answers, known: Values) -> bool:

@@ -14,7 +14,7 @@ from app.interview.fixes import fixes
 from app.interview.hearing import hear
 from app.interview.keeping import keeps, turns
 from app.interview.letter import Pace, letter
-from app.interview.parts import parts_of
+from app.interview.parts import Part, parts_of
 from app.interview.questions import right_answer, rubric_of
 from app.interview.replies import says_twice
 from tests.support.sat import Sat, sit
@@ -22,6 +22,12 @@ from tests.support.sat import Sat, sit
 FEWER = "As for cost, there is less to move than with DDP, because each rank only handles its own shard."
 SAME = "FSDP has the same traffic as DDP."
 KEPT_REPLY = "Fewer. Every rank only sends a slice, so it is about one and a half times the weights against two."
+
+
+def asked_to_explain(content: Catalogue) -> tuple[Sat, Part]:
+    """A sitting of M9, and its question in words."""
+    sitting = sit(content, "M9")
+    return sitting, next(each for each in parts_of(sitting.interview) if each.id == "q3")
 
 
 @pytest.mark.parametrize(
@@ -47,8 +53,7 @@ KEPT_REPLY = "Fewer. Every rank only sends a slice, so it is about one and a hal
 def test_who_goes_the_same_way_keeps_what_was_questioned(
     content: Catalogue, said: str, reply: str, is_kept: bool, is_turned: bool
 ) -> None:
-    sitting = sit(content, "M9")
-    explain = next(each for each in parts_of(sitting.interview) if each.id == "q3")
+    sitting, explain = asked_to_explain(content)
     rubric = rubric_of(explain, sitting.values)
     assert (keeps(said, reply, rubric, "bytes"), turns(said, reply, rubric, "bytes")) == (is_kept, is_turned)
 
@@ -96,8 +101,7 @@ def test_what_was_kept_is_told_everywhere_and_holds_the_level(content: Catalogue
 
 def test_what_leans_to_what_is_wrong_is_doubted_and_kept_when_it_is_said_again(content: Catalogue) -> None:
     """It was not clear at first; who says it again when asked makes it so."""
-    sitting = sit(content, "M9")
-    explain = next(each for each in parts_of(sitting.interview) if each.id == "q3")
+    sitting, explain = asked_to_explain(content)
     same = "In total that is still the same traffic as DDP, since DDP also sends everything twice."
     rest = "Keep the layers gathered after forward and the second gather is gone."
     sitting.give(explain, f"A layer is freed after its forward. Backward needs the weights again. {same} {rest}")
@@ -109,8 +113,7 @@ def test_what_leans_to_what_is_wrong_is_doubted_and_kept_when_it_is_said_again(c
 
 
 def test_who_comes_near_a_point_twice_and_leans_to_what_is_right_has_said_it(content: Catalogue) -> None:
-    sitting = sit(content, "M9")
-    explain = next(each for each in parts_of(sitting.interview) if each.id == "q3")
+    sitting, explain = asked_to_explain(content)
     rubric = rubric_of(explain, sitting.values)
     right = (
         "To pass the error below the layer you multiply with the same matrix, so this page is collected another time."
@@ -121,8 +124,7 @@ def test_who_comes_near_a_point_twice_and_leans_to_what_is_right_has_said_it(con
 
 
 def test_a_falsehood_is_said_again_by_who_begins_the_same_way(content: Catalogue) -> None:
-    sitting = sit(content, "M9")
-    explain = next(each for each in parts_of(sitting.interview) if each.id == "q3")
+    sitting, explain = asked_to_explain(content)
     less = "FSDP moves less than DDP, because each rank only handles its own shard."
     (held,) = held_in(explain, less, sitting.values)
     assert heard_reply(held.challenge, less, KEPT_REPLY, explain, sitting.values) == SAID_AGAIN
@@ -144,8 +146,7 @@ def test_degrees_alone_name_no_alternative_and_half_of_a_layout(content: Catalog
 
 def test_what_was_questioned_is_what_is_quoted(content: Catalogue) -> None:
     """A point that two sentences stand against is quoted by the one that was asked about."""
-    sitting = sit(content, "M9")
-    explain = next(each for each in parts_of(sitting.interview) if each.id == "q3")
+    sitting, explain = asked_to_explain(content)
     true = "In backward it must collect once more, since the gradients need the weights."
     same = "In total that is still the same traffic as DDP, since DDP also sends everything twice."
     sitting.give(explain, f"A layer is freed after its forward. {true} {same} Keep them gathered after forward.")

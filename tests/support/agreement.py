@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -63,11 +63,6 @@ def labels(part: str) -> list[dict[str, Any]]:
 def agreement(pairs: Sequence[tuple[dict[str, Any], RubricGrade]]) -> Agreement:
     """Compare labels and grades. An unsure point counts as missed, as it does without a person."""
     steps = [abs(NAMES.index(label["level"]) - NAMES.index(found.level)) for label, found in pairs]
-    verdicts = [
-        (label["points"][point.id], "missed" if point.verdict == "unsure" else point.verdict)
-        for label, found in pairs
-        for point in found.points
-    ]
     hollow = [(label, found) for label, found in pairs if label["voice"] in NEVER_GOOD]
     wrong = [found for label, found in hollow if label["voice"] == "fluent-wrong" and label["level"] == "no hire"]
     return Agreement(
@@ -75,12 +70,21 @@ def agreement(pairs: Sequence[tuple[dict[str, Any], RubricGrade]]) -> Agreement:
         sum(step <= 1 for step in steps) / len(steps),
         sum(step == 0 for step in steps) / len(steps),
         rank_correlation([label["score"] for label, _ in pairs], [found.score for _, found in pairs]),
-        kappa(verdicts),
+        kappa(verdicts(pairs)),
         sum(not is_at_least(CAP, found.level) for _, found in hollow),
         len(hollow),
         sum(is_at_least(found.level, CAP) for found in wrong),
         len(wrong),
     )
+
+
+def verdicts(pairs: Iterable[tuple[Mapping[str, Any], RubricGrade]]) -> list[tuple[str, str]]:
+    """Of each point its label and its verdict."""
+    return [
+        (label["points"][point.id], "missed" if point.verdict == "unsure" else point.verdict)
+        for label, found in pairs
+        for point in found.points
+    ]
 
 
 def rank_correlation(left: Sequence[float], right: Sequence[float]) -> float:

@@ -20,9 +20,9 @@ import torch
 
 from app.content.rubric_schemas import make_rubric
 from app.grading.rubrics import weights as home
-from app.grading.rubrics.grader import Rubric, grade, look_at
+from app.grading.rubrics.grader import Rubric, RubricGrade, grade, look_at
 from app.grading.rubrics.weighing import VERDICTS, Weights, features_of
-from tests.support.agreement import kappa, labels
+from tests.support.agreement import kappa, labels, verdicts
 from tests.support.claims import claims
 from tests.support.shipped import shipped
 
@@ -120,17 +120,16 @@ def main() -> None:
     made = [point for each in composed() for point in labelled(each, COMPOSED_COUNTS)]
     for author, mine in answers.items():
         others = fit([*(each for other in points if other != author for each in points[other]), *made])
-        before, after = (kappa(_verdicts(mine, each)) for each in (None, others))
+        before, after = (kappa(verdicts(_graded(mine, each))) for each in (None, others))
         sys.stdout.write(f"{author}: kappa {before:.3f} without, {after:.3f} weighed as fitted on the others\n")
     Path(str(home.__file__)).write_text(written(fit([*(each for mine in points.values() for each in mine), *made])))
 
 
-def _verdicts(answers: Iterable[Mapping[str, Any]], weights: Weights | None) -> list[tuple[str, str]]:
-    return [
-        (each["points"][point.id], "missed" if point.verdict == "unsure" else point.verdict)
-        for each in answers
-        for point in grade(replace(rubric_of(each["rubric"]), weights=weights), each["text"]).points
-    ]
+def _graded(
+    answers: Iterable[Mapping[str, Any]], weights: Weights | None
+) -> Iterator[tuple[Mapping[str, Any], RubricGrade]]:
+    for each in answers:
+        yield each, grade(replace(rubric_of(each["rubric"]), weights=weights), each["text"])
 
 
 if __name__ == "__main__":

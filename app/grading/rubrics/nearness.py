@@ -44,6 +44,9 @@ class Nearness:
         return range(self.sentence, self.sentence + self.count)
 
 
+NOWHERE = Nearness(0, 0, 0.0, 0.0, 0.0)
+
+
 def nearnesses(claims: Claims, reading: Reading) -> Mapping[str, tuple[Nearness, ...]]:
     """For each point that has claims, how near every statement of `reading` comes to it, the nearest first."""
     found: dict[str, list[Nearness]] = {point: [] for point, _ in claims.kinds}
@@ -55,6 +58,11 @@ def nearnesses(claims: Claims, reading: Reading) -> Mapping[str, tuple[Nearness,
             right, wrong = (_soft(sums[point, truth], USUAL[truth]) for truth in ("right", "wrong"))
             found[point].append(Nearness(sentence, count, share * (share / most) ** 2, right - wrong, share / most))
     return {point: tuple(sorted(near, key=lambda each: -each.share)) for point, near in found.items() if near}
+
+
+def nearest_to(claims: Claims, reading: Reading, point: str) -> Nearness:
+    """Where `reading` comes nearest to a point, which may be nowhere."""
+    return next(iter(nearnesses(claims, reading).get(point, ())), NOWHERE)
 
 
 def nearest_sentence(near: Sequence[Nearness], evidence: str, reading: Reading) -> str | None:

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Literal
 
 from app.grading.rubrics.likeness import Claims, Likeness
-from app.grading.rubrics.nearness import Nearness, nearnesses
+from app.grading.rubrics.nearness import NOWHERE, Nearness, nearnesses
 from app.grading.rubrics.points import PointGrade, rests_on
 from app.grading.rubrics.reading import Reading, Sentence
 
@@ -115,7 +115,7 @@ def _features(
     evidence, compared, believed = looks.evidence[point], looks.compared[point], looks.believed[point]
     others = [each for each in looks.evidence if each != point]
     near = said.nearnesses.get(point, ())
-    nearest = near[0] if near else Nearness(0, 0, 0.0, 0.0, 0.0)
+    nearest = near[0] if near else NOWHERE
     is_met = evidence.verdict == "met"
     places = rests_on(evidence.evidence, said.reading)
     rests = [each.lean for each in near if not places.isdisjoint(each.sentences)]
