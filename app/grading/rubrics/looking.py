@@ -66,7 +66,7 @@ def claimed(patterns: tuple[Pattern, ...], reading: Reading, rivals: frozenset[s
     """Evidence of a mistake, unless its sentence says that it is one."""
     for pattern in patterns:
         for index, sentence in enumerate(reading.sentences):
-            if sentence.refutes or sentence.is_list:
+            if sentence.refutes or sentence.is_list or not pattern.may_stand(sentence.stems):
                 continue
             found = find(pattern, Reading((sentence, *reading.sentences[index + 1 : index + 2])), CLAIM_REACH, rivals)
             if found is not None and found.sentence == 0:

@@ -51,7 +51,7 @@ def find(
 def _all(pattern: Pattern, reading: Reading, reach: int, rivals: frozenset[str]) -> Iterator[Passage]:
     first = pattern.places[0]
     for index, sentence in enumerate(reading.sentences):
-        span = place(first, sentence, reach)
+        span = place(first, sentence, reach) if pattern.may_stand(sentence.stems) else None
         if span is None or _near(pattern.unless, sentence, span) or _names(rivals, sentence, span):
             continue
         dismissed = _is_dismissed(span, sentence, pattern.stems)

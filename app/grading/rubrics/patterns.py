@@ -13,7 +13,7 @@ Words stand for their stems, in any order, close together.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
 
@@ -93,9 +93,25 @@ class Pattern:
         return any(not isinstance(atom, Words) for groups in self.places for group in groups for atom in group)
 
     @cached_property
+    def first_words(self) -> tuple[frozenset[str], ...]:
+        """For each part of its first sentence with nothing but words, those that they begin with: one must stand."""
+        groups = (group for group in self.places[0] if all(isinstance(atom, Words) for atom in group))
+        return tuple(frozenset(_first_words(group)) for group in groups)
+
+    def may_stand(self, stems: frozenset[str]) -> bool:
+        """Whether a sentence of these stems can have its first sentence: of most it cannot, and to ask is quick."""
+        return not any(words.isdisjoint(stems) for words in self.first_words)
+
+    @cached_property
     def stems(self) -> frozenset[str]:
         """All words that it looks for."""
         return _stems_of(atom for groups in self.places for group in groups for atom in group)
+
+
+def _first_words(group: Group) -> Iterator[str]:
+    for atom in group:
+        if isinstance(atom, Words):
+            yield from (atom.stems[0],) if isinstance(atom.stems[0], str) else atom.stems[0]
 
 
 def _stems_of(atoms: Iterable[Atom]) -> frozenset[str]:

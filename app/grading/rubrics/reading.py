@@ -69,6 +69,11 @@ class Sentence:
     where: Mapping[str, tuple[int, ...]] = field(repr=False)
 
     @cached_property
+    def stems(self) -> frozenset[str]:
+        """All that stands in it or is meant there."""
+        return frozenset(self.where)
+
+    @cached_property
     def formula(self) -> str:
         """Its text as formulas are compared: asked only where one is looked for."""
         return formula_form(self.written)
