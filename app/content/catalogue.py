@@ -10,7 +10,15 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from app.content.cards import Card, make_card
-from app.content.challenges import CHALLENGES, Challenge, ChallengesFile, falsehoods, make_challenges
+from app.content.challenges import (
+    CHALLENGES,
+    Challenge,
+    ChallengesFile,
+    Misbelief,
+    falsehoods,
+    make_challenges,
+    make_misbeliefs,
+)
 from app.content.claim_schemas import CLAIMS, ClaimsFile, InterviewClaimsFile
 from app.content.code_labs import CodeLab, load_code_lab
 from app.content.coding import CodingFile, make_coding_round
@@ -218,12 +226,14 @@ class _Loader:
         problems = self._items("problems/*.yaml", Problem)
         labs = self._labs()
         rubrics = self._rubrics(knowledge)
+        misbeliefs = self._misbeliefs(knowledge, rubrics, concepts)
+        interviews = {**self._interviews(), **self._rounds(problems, labs)}
         loaded = Catalogue(
             concepts,
             decks,
             cards,
             problems,
-            self._read_with({**self._interviews(), **self._rounds(problems, labs)}, knowledge, challenges),
+            self._read_with(interviews, knowledge, challenges, misbeliefs),
             self._items("experiments/*.yaml", Experiment),
             self.sources,
             given=self._given(),
@@ -287,13 +297,27 @@ class _Loader:
         return interviews
 
     def _read_with(
-        self, interviews: Mapping[str, Interview], knowledge: Knowledge, challenges: tuple[Challenge, ...]
+        self,
+        interviews: Mapping[str, Interview],
+        knowledge: Knowledge,
+        challenges: tuple[Challenge, ...],
+        misbeliefs: tuple[Misbelief, ...],
     ) -> Mapping[str, Interview]:
         """The interviews and rounds, with what answers in words to them are read with."""
         claims = self._interview_claims(interviews)
         for id_, interview in interviews.items():
-            interview.read_with(knowledge.wordings, challenges, claims.get(id_))
+            interview.read_with(knowledge.wordings, challenges, claims.get(id_), misbeliefs)
         return interviews
+
+    def _misbeliefs(
+        self, knowledge: Knowledge, rubrics: Mapping[str, RubricFile], concepts: Mapping[str, Concept]
+    ) -> tuple[Misbelief, ...]:
+        titles = {each.id: each.title for each in concepts.values()}
+        try:
+            return make_misbeliefs(knowledge.misconceptions, rubrics, titles)
+        except ExpressionError as error:
+            self.mistakes.append(self.sources[MISCONCEPTIONS].problem(error.location, str(error)))
+            return ()
 
     def _challenges(self) -> Iterator[Challenge]:
         homes: dict[str, str] = {}

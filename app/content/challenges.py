@@ -1,21 +1,37 @@
-"""What an interviewer does not let pass whatever was asked, `cards/challenges/<subject>.yaml`: what surely is false
-where it is said, the question that follows it, and what takes it back."""
+"""What an interviewer does not let pass whatever was asked: what surely is false where it is said, the question that
+follows it, and what takes it back.
+
+What stands in `cards/challenges/<subject>.yaml` has a question of its own, with numbers of the sitting. What people get
+wrong in free answers, `cards/misconceptions.yaml`, is heard in interviews as well: there its sentence is read back, and
+why is asked.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from app.content.live import Expressions, at
-from app.content.rubric_schemas import Evidence, Falsehood, RubricPointFile, make_points, shared_patterns
+from app.content.rubric_schemas import (
+    Evidence,
+    Falsehood,
+    MisconceptionFile,
+    RubricFile,
+    RubricPointFile,
+    make_points,
+    shared_patterns,
+)
 from app.content.schemas import CardId, Phrase, Slug, Strict, Text
 from app.grading.rubrics.grader import Misconception
 from app.grading.rubrics.points import Point
+from app.words import lowered
 
 CHALLENGES = "challenges"  # the folder with a file for each subject
+# What is asked about what has no question of its own, behind the sentence.
+WHY_SO = "Is that so? Say what happens there, and why."
 QuestionPoint = Annotated[str, Field(pattern=r"^[MT]\d{1,2}\.[a-z0-9-]+\.[a-z0-9-]+$")]
 
 
@@ -68,6 +84,34 @@ class Challenge:
     def id(self) -> str:
         return self.file.id
 
+    @property
+    def topic(self) -> str:
+        return self.file.topic
+
+    @property
+    def concepts(self) -> frozenset[str]:
+        return frozenset(self.file.concepts)
+
+    @property
+    def contradicts(self) -> tuple[str, ...]:
+        return self.file.contradicts
+
+    @property
+    def learn(self) -> str:
+        return self.file.learn
+
+    @property
+    def cure(self) -> str:
+        return self.file.cure
+
+    @property
+    def ask(self) -> str:
+        return self.file.ask
+
+    @property
+    def so(self) -> str:
+        return self.file.so
+
     def values(self, known: Mapping[str, Any]) -> dict[str, Any]:
         """What its expressions see in a sitting that knows `known`. Raises ExpressionError."""
         own = Expressions({name: known[name] for name in self.file.given if name in known})
@@ -80,10 +124,65 @@ class Challenge:
                 own.let(name, expression)
         return own.values
 
-    def right(self, known: Mapping[str, Any]) -> Point:
+    def right(self, known: Mapping[str, Any]) -> Point | None:
         """What takes it back. Raises ExpressionError."""
         point = RubricPointFile(id=self.id, text=self.file.so, met=self.file.right)
         return make_points("right", (point,), self.values(known), self.file.let)[0]
+
+
+@dataclass(frozen=True)
+class Misbelief:
+    """A misconception of free answers as interviews hear it: in answers to questions about one of the `concepts` of the
+    rubrics that it is wrong in, whose titles are `titles`. It has no question, card or points of its own."""
+
+    file: MisconceptionFile
+    false: Misconception
+    titles: Mapping[str, str]
+    topic: str = ""
+    contradicts: tuple[str, ...] = ()
+    learn: str = ""
+    cure: str = ""
+    ask: str = WHY_SO
+
+    @property
+    def id(self) -> str:
+        return self.file.id
+
+    @property
+    def concepts(self) -> frozenset[str]:
+        return frozenset(self.titles)
+
+    @property
+    def so(self) -> str:
+        return self.file.so
+
+    def values(self, known: Mapping[str, Any]) -> dict[str, Any]:
+        """Nothing: it has no expressions."""
+        return {}
+
+    def right(self, known: Mapping[str, Any]) -> Point | None:
+        """None: what takes it back is told from `so` alone."""
+        return None
+
+
+Questioned = Challenge | Misbelief
+
+
+def make_misbeliefs(
+    files: Iterable[MisconceptionFile], rubrics: Mapping[str, RubricFile], titles: Mapping[str, str]
+) -> tuple[Misbelief, ...]:
+    """Those that are wrong in some rubric; `titles` are those of concepts, by their ids. Raises ExpressionError for a
+    wording that cannot be read."""
+    found = []
+    for index, each in enumerate(files):
+        wrong_in = {
+            name for point in (*each.contradicts, *each.critical) if (name := point.partition(".")[0]) in rubrics
+        }
+        about = dict.fromkeys(concept for name in sorted(wrong_in) for concept in rubrics[name].concepts)
+        with at("misconceptions", index):
+            false = Misconception(each.id, shared_patterns(each.says), each.so, frozenset())
+        found.append(Misbelief(each, false, {name: titles[name] for name in about if name in titles}))
+    return tuple(found)
 
 
 def make_challenges(name: str, file: ChallengesFile) -> tuple[Challenge, ...]:
@@ -107,7 +206,17 @@ def falsehoods(challenges: Iterable[Challenge]) -> tuple[Falsehood, ...]:
     )
 
 
-def about(challenges: Iterable[Challenge], concepts: Iterable[str]) -> tuple[Challenge, ...]:
-    """Those that are asked of answers to a question about `concepts`."""
-    of = set(concepts)
-    return tuple(each for each in challenges if of.intersection(each.file.concepts))
+def about(
+    challenges: Iterable[Challenge], misbeliefs: Iterable[Misbelief], concepts: Iterable[str]
+) -> tuple[Questioned, ...]:
+    """Those that are asked of answers to a question about `concepts`: first what has a question of its own; what is
+    known under one name in both lists is that."""
+    of = dict.fromkeys(concepts)
+    asked = tuple(each for each in challenges if not each.concepts.isdisjoint(of))
+    known = {each.id for each in asked}
+    heard = (
+        replace(each, topic=lowered(each.titles[next(name for name in of if name in each.titles)]))
+        for each in misbeliefs
+        if each.id not in known and not each.concepts.isdisjoint(of)
+    )
+    return (*asked, *heard)

@@ -136,7 +136,7 @@ def compose(content: Catalogue, references: Iterable[str], head: Mapping[str, ob
     composed = Composed(**{**head, "concepts": concepts, "parameters": {}, "questions": tuple(asked)})
     if content.interviews:
         shared = next(iter(content.interviews.values()))  # the same for all
-        composed.read_with(shared.wordings, shared.challenges)
+        composed.read_with(shared.wordings, shared.challenges, misbeliefs=shared.misbeliefs)
     return composed
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, PrivateAttr, model_validator
 
-from app.content.challenges import Challenge, about
+from app.content.challenges import Challenge, Misbelief, Questioned, about
 from app.content.claim_schemas import InterviewClaimsFile
 from app.content.live import is_plain
 from app.content.problem_schemas import OrderItem
@@ -292,15 +292,21 @@ class Interview(Item):
     questions: Annotated[tuple[Question, ...], Field(min_length=1)]
     _wordings: Wordings = PrivateAttr(default=NO_WORDINGS)
     _challenges: tuple[Challenge, ...] = PrivateAttr(default=())
+    _misbeliefs: tuple[Misbelief, ...] = PrivateAttr(default=())
     _claims: InterviewClaimsFile | None = PrivateAttr(default=None)
     _claims_read: Mapping[str, tuple[Claim, ...]] = PrivateAttr(default_factory=dict)
 
     def read_with(
-        self, wordings: Wordings, challenges: tuple[Challenge, ...] = (), claims: InterviewClaimsFile | None = None
+        self,
+        wordings: Wordings,
+        challenges: tuple[Challenge, ...] = (),
+        claims: InterviewClaimsFile | None = None,
+        misbeliefs: tuple[Misbelief, ...] = (),
     ) -> None:
-        """Read answers with these; the catalogue gives every interview the same wordings and challenges, and the
-        claims about its own points."""
+        """Read answers with these; the catalogue gives every interview the same wordings, challenges and misbeliefs,
+        and the claims about its own points."""
         self._wordings, self._challenges, self._claims = wordings, challenges, claims
+        self._misbeliefs = misbeliefs
         if claims is not None:
             self._claims_read = {question: _read(claims.of(question), wordings) for question in claims.questions}
 
@@ -344,6 +350,11 @@ class Interview(Item):
         return self._challenges
 
     @property
+    def misbeliefs(self) -> tuple[Misbelief, ...]:
+        """What else is known to be false whatever was asked."""
+        return self._misbeliefs
+
+    @property
     def claims(self) -> InterviewClaimsFile | None:
         """What is known to be said about its points; None where nothing is."""
         return self._claims
@@ -353,9 +364,9 @@ class Interview(Item):
         sitting are read."""
         return self._claims_read.get(question, ())
 
-    def challenges_about(self, question: Question) -> tuple[Challenge, ...]:
+    def challenges_about(self, question: Question) -> tuple[Questioned, ...]:
         """What does not pass in an answer to a question."""
-        return about(self._challenges, question.concepts or self.concepts)
+        return about(self._challenges, self._misbeliefs, question.concepts or self.concepts)
 
     @model_validator(mode="after")
     def _builds_on_what_came_before(self) -> Interview:

@@ -7,10 +7,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from app.content.catalogue import Catalogue
-from app.content.challenges import Challenge
+from app.content.challenges import Challenge, Misbelief
 from app.content.checks import Finding
 from app.content.interview_schemas import Interview
 from app.content.live import ExpressionError, Expressions
+from app.content.rubric_schemas import MISCONCEPTIONS
 from app.grading.rubrics.grader import false_claims
 from app.grading.rubrics.reading import NO_WORDINGS
 from app.grading.rubrics.wordings import Wordings
@@ -56,6 +57,22 @@ def check_challenges(catalogue: Catalogue) -> Iterator[Finding]:
         source, number = each.stands
         for reason in found:
             yield source, ("challenges", number), f"{each.id}: {reason}"
+
+
+def check_misbeliefs(catalogue: Catalogue) -> Iterator[Finding]:
+    """Misconceptions that are heard in exemplars and right claims of a question whose answers are heard for them."""
+    places = {each.id: index for index, each in enumerate(catalogue.knowledge.misconceptions)}
+    told = set[tuple[str, str]]()
+    for interview in catalogue.interviews.values():
+        for part, known, _, _ in _asked_in_words(interview):
+            misbeliefs = [each.false for each in part.challenges if isinstance(each, Misbelief)]
+            right = [each.text for each in said_of(part, known) if each.truth == "right"]
+            for text in (_exemplar(part, known), *right):
+                for false, said in false_claims(misbeliefs, text, part.wordings):
+                    if (false.id, said) not in told:
+                        told.add((false.id, said))
+                        reason = f"{false.id}: what is right in {interview.id}.{part.id} is heard to say it: “{said}”"
+                        yield MISCONCEPTIONS, ("misconceptions", places[false.id], "says"), reason
 
 
 def _unknown(challenge: Challenge, points: set[str]) -> Iterator[str]:
@@ -140,7 +157,7 @@ def _reached(catalogue: Catalogue) -> dict[str, str]:
         heard = set[str]()  # at the numbers of this interview
         for part, known, values, answers in _asked_in_words(interview):
             for challenge in part.challenges:
-                if challenge.id in heard:
+                if isinstance(challenge, Misbelief) or challenge.id in heard:
                     continue
                 heard.add(challenge.id)
                 if wrong := _after(challenge, part, known, values, answers):

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from app.content.challenges import Challenge
+from app.content.challenges import Misbelief, Questioned
 from app.content.live import Expressions
 from app.content.markdown import render_inline
 from app.grading.rubrics.grader import Rubric, false_claims, grade
 from app.grading.rubrics.lexicon import SUBJECTS
+from app.grading.rubrics.quotes import topic
 from app.grading.rubrics.reading import read
 from app.grading.rubrics.wordings import Wordings
 from app.interview.keeping import goes_the_same_way
 from app.interview.parts import Part, Values, contradicted_by, unlinked
 from app.interview.replying import stands_by, takes_back
 from app.reveal.words import sentences
+
+# Of the words of what is so that a false sentence has not, so many, and this share, stand in a reply that says it.
+LEAST_OF_IT, SHARE_OF_IT = 2, 0.25
 
 TAKEN_BACK, SAID_AGAIN, STOOD_BY = "taken back", "said again", "stood by"
 STILL_WRONG, LEFT_OPEN, WITHDRAWN = "still wrong", "left open", "withdrawn"
@@ -24,7 +28,7 @@ STILL_WRONG, LEFT_OPEN, WITHDRAWN = "still wrong", "left open", "withdrawn"
 class Held:
     """Something false that an answer says, with its sentence."""
 
-    challenge: Challenge
+    challenge: Questioned
     said: str
 
 
@@ -33,15 +37,19 @@ def held_in(part: Part, text: str, known: Values) -> list[Held]:
     takes back itself, behind it and about the same subject. Raises ExpressionError."""
     by_id = {each.id: each for each in part.challenges}
     claims = false_claims((each.false for each in by_id.values()), text, part.wordings)
-    held = [
-        Held(by_id[false.id], said)
-        for false, said in claims
-        if not _is_taken_back(by_id[false.id], _said_behind(text, said, part.wordings), known, part.wordings)
-    ]
+    held: list[Held] = []
+    for false, said in claims:
+        challenge, behind = by_id[false.id], _said_behind(text, said, part.wordings)
+        if isinstance(challenge, Misbelief):  # these come last
+            is_told = takes_back(behind) or any(said == each.said for each in held)
+        else:
+            is_told = _is_taken_back(challenge, said, behind, known, part.wordings)
+        if not is_told:
+            held.append(Held(challenge, said))
     return sorted(held, key=lambda each: not contradicted_by(each.challenge, part))
 
 
-def heard_reply(challenge: Challenge, said: str, reply: str, part: Part, known: Values) -> str:
+def heard_reply(challenge: Questioned, said: str, reply: str, part: Part, known: Values) -> str:
     """What a reply does with what was `said` and false: takes it back, takes it back without what is so, says it again
     or that it stands by it, says something else that is false, or nothing of it that could be heard.
 
@@ -57,8 +65,8 @@ def heard_reply(challenge: Challenge, said: str, reply: str, part: Part, known: 
         return STILL_WRONG
     if goes_the_same_way(said, reply, part.wordings):
         return SAID_AGAIN
-    is_back = _is_taken_back(challenge, heard, known, part.wordings) or _is_taken_back(
-        challenge, _of_others(about, reply, part.wordings), known, part.wordings, by_name=True
+    is_back = _is_taken_back(challenge, said, heard, known, part.wordings) or _is_taken_back(
+        challenge, said, _of_others(about, reply, part.wordings), known, part.wordings, by_name=True
     )
     if is_back:
         return TAKEN_BACK
@@ -110,26 +118,35 @@ def _said_behind(text: str, said: str, wordings: Wordings) -> str:
 
 
 def _is_taken_back(
-    challenge: Challenge, text: str, known: Values, wordings: Wordings, *, by_name: bool = False
+    challenge: Questioned, said: str, text: str, known: Values, wordings: Wordings, *, by_name: bool = False
 ) -> bool:
-    """Whether a text says what is right; `by_name`, of a subject that it names."""
+    """Whether a text says what is right instead of what was `said`; `by_name`, of a subject that it names."""
     if not text.strip():
         return False
     right = challenge.right(known)
+    if right is None:
+        return not by_name and _says_what_is_so(challenge.so, said, text)
     if by_name:
         right = replace(right, met=tuple(each for each in right.met if each.stems & SUBJECTS))
     return grade(Rubric((right,), (), wordings=wordings), text).points[0].credit > 0
 
 
-def asked_of(challenge: Challenge, known: Values) -> str:
+def _says_what_is_so(so: str, said: str, text: str) -> bool:
+    """Whether a text has what is new in `so` beside what was `said`."""
+    new = topic(so) - topic(said)
+    shared = len(new & topic(text))
+    return shared >= LEAST_OF_IT and shared >= SHARE_OF_IT * len(new)
+
+
+def asked_of(challenge: Questioned, known: Values) -> str:
     """The question about it, in plain words."""
-    return _filled(challenge.file.ask, challenge, known)
+    return _filled(challenge.ask, challenge, known)
 
 
-def what_is_so(challenge: Challenge, known: Values) -> str:
+def what_is_so(challenge: Questioned, known: Values) -> str:
     """What is so instead, in plain words."""
-    return _filled(challenge.file.so, challenge, known)
+    return _filled(challenge.so, challenge, known)
 
 
-def _filled(text: str, challenge: Challenge, known: Values) -> str:
+def _filled(text: str, challenge: Questioned, known: Values) -> str:
     return str(render_inline(text, Expressions(unlinked(challenge.values(known)))).striptags())

@@ -15,7 +15,7 @@ from app.content.questions import hint_findings, number_findings
 from app.content.rubric_schemas import make_points
 from app.grading.levels import level_of
 from app.grading.rubrics.grader import grade
-from app.interview.challenge_checks import check_challenges
+from app.interview.challenge_checks import check_challenges, check_misbeliefs
 from app.interview.claim_checks import check_interview_claims
 from app.interview.doubt_checks import doubt_findings, number_doubt_findings
 from app.interview.drawing import draw, values_of
@@ -41,6 +41,7 @@ HEARD = range(2)  # what is heard in words hardly depends on the numbers, and he
 def check_interviews(catalogue: Catalogue) -> Iterator[Finding]:
     """Each finding once, with the first seed that shows it; what seeds draw alike is looked at once."""
     yield from check_challenges(catalogue)
+    yield from check_misbeliefs(catalogue)
     yield from check_interview_claims(catalogue)
     for interview in catalogue.interviews.values():
         if sum(question.minutes for question in interview.questions) > interview.minutes:

@@ -52,7 +52,7 @@ def fixes(content: Catalogue, interview: Interview, card: Scorecard) -> list[Fix
     asked = {each.id: each for each in interview.questions}
     found = [_to_learn(content, asked, lesson) for lesson in lessons(card.rows)]
     for row in card.rows:
-        found += _to_unlearn(content, row)
+        found += _to_unlearn(content, asked.get(row.question), row)
         if row.lost >= LEAST_LOST:
             found += _of_row(content, interview, asked.get(row.question), row)
     ranked = sorted(found, key=lambda each: (-each.points, -each.weight))
@@ -65,7 +65,7 @@ def fixes(content: Catalogue, interview: Interview, card: Scorecard) -> list[Fix
 
 def _of_row(content: Catalogue, interview: Interview, question: Question | None, row: Row) -> Iterator[Fix]:
     """What to do about a row that is no lesson of a wrong answer."""
-    read = _to_read(content, question, question.cure if question else None)
+    read = _read_of(content, question)
     if row.verdict == NO_ANSWER:
         again = Link(f"/interview/{interview.slug}", "Sit it again")
         yield Fix(f"Answer “{row.title}”", "It was left blank.", row.lost, (*read, again), row.lost)
@@ -81,7 +81,7 @@ def _of_row(content: Catalogue, interview: Interview, question: Question | None,
         yield Fix(title, row.message or f"{row.verdict.capitalize()}.", row.lost, (*read, _see(row)), row.lost)
 
 
-def _to_unlearn(content: Catalogue, row: Row) -> Iterator[Fix]:
+def _to_unlearn(content: Catalogue, question: Question | None, row: Row) -> Iterator[Fix]:
     """What was said that is false and was not taken back."""
     weights = sum(point.weight for point in row.rubric) or 1.0
     for each in row.challenged:
@@ -94,8 +94,10 @@ def _to_unlearn(content: Catalogue, row: Row) -> Iterator[Fix]:
         again = ", and took it back without what is so" if each.outcome == WITHDRAWN else again
         so = f"{each.ask} {each.so}" if each.outcome == NOT_ASKED and each.ask else each.so  # an answer to nothing else
         says = f"In “{row.title}” you said {quoted(each.quote)}{again}. {so}"
-        links = (*_to_read(content, None, each.cure, practise=True), Link(f"#part-{row.id}", "See it below"))
-        yield Fix(each.learn, says, lost, links, lost, is_false=True)
+        read = _to_read(content, None, each.cure, practise=True) if each.cure else _read_of(content, question)
+        links = (*read, Link(f"#part-{row.id}", "See it below"))
+        title = each.learn or f"Correct your view of {each.topic}"
+        yield Fix(title, says, lost, links, lost, is_false=True)
 
 
 def _words_to_say(row: Row, read: tuple[Link, ...]) -> Iterator[Fix]:
@@ -186,6 +188,11 @@ def _why(row: Row) -> str:
     """A row's message, without the name of the slip where it begins with that: the title says more."""
     named = f"{row.slip}. "
     return row.message[len(named) :] if row.slip and row.message.startswith(named) else row.message
+
+
+def _read_of(content: Catalogue, question: Question | None) -> tuple[Link, ...]:
+    """The card of a question."""
+    return _to_read(content, question, question.cure if question else None)
 
 
 def _to_read(

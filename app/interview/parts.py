@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
-from app.content.challenges import Challenge
+from app.content.challenges import Questioned
 from app.content.coding import TaskQuestion
 from app.content.composed import FOLLOW_UP, ChosenQuestion
 from app.content.interview_schemas import FollowUp, Interview, OwnLayout, ProbedPoint, Question
@@ -100,8 +100,8 @@ class Part:
     reaction: Reaction | None = None  # that it comes of
     point: ProbedPoint | None = None
     own: OwnLayout | None = None
-    challenge: Challenge | None = None
-    challenges: tuple[Challenge, ...] = ()
+    challenge: Questioned | None = None
+    challenges: tuple[Questioned, ...] = ()
     claims: tuple[Claim, ...] = ()
     home: str = ""  # the interview that its question stands in
 
@@ -221,9 +221,9 @@ def _worth(part: Part, point: ProbedPoint) -> float:
     return part.points * point.weight / sum(each.weight for each in part.question.rubric)
 
 
-def contradicted_by(challenge: Challenge, part: Part) -> frozenset[str]:
+def contradicted_by(challenge: Questioned, part: Part) -> frozenset[str]:
     """The points of the question of `part` that cannot stand beside what is false."""
-    points = (each.rsplit(".", 1) for each in challenge.file.contradicts)
+    points = (each.rsplit(".", 1) for each in challenge.contradicts)
     return frozenset(point for question, point in points if question == f"{part.home}.{part.question.name}")
 
 
@@ -252,7 +252,7 @@ def probe_id(part: Part, point: ProbedPoint) -> str:
     return f"{part.question.id}.probe.{point.id}"
 
 
-def challenge_id(part: Part, challenge: Challenge) -> str:
+def challenge_id(part: Part, challenge: Questioned) -> str:
     """The part that asks about something false in an answer in words."""
     return f"{part.question.id}.challenge.{challenge.id}"
 

@@ -15,9 +15,9 @@ from app.grading.questions import NumberQuestion
 from app.grading.questions.plan_doubts import doubt
 from app.grading.rubrics.points import PointGrade
 from app.interview.board_doubts import board_doubt
-from app.interview.challenging import held_in
+from app.interview.challenging import Held, held_in
+from app.interview.discounting import hear_what_is_left
 from app.interview.going_back import goes_by_first, replaced_before, said_again
-from app.interview.hearing import hear_quickly
 from app.interview.keeping import nearest_in
 from app.interview.parts import (
     Answers,
@@ -202,17 +202,20 @@ def _to_words(
 ) -> Reaction | None:
     """What is asked next, after the answer and the replies to what was asked before: about something false in it, about
     the own layout, then for what was not said."""
-    if part.role == "asked" and (held := held_in(part, answers[part.id], known)):
-        return Reaction(challenge_id(part, held[0].challenge), quote=held[0].said)
+    false = held_in(part, answers[part.question.id], known)
+    asked_about = [each for each in parts if each.question is part.question and each.challenge]
+    if part.role in ("asked", "challenge") and (held := _not_asked_yet(false, asked_about)):
+        return Reaction(challenge_id(part, held.challenge), quote=held.said)
     if part.role in ("asked", "challenge") and (own := about_layout(part, known, answers[part.question.id], before)):
         return Reaction(own_id(part, own))
     rubric = rubric_of(part, known)
-    heard = hear_quickly(rubric, part.question.rubric, answers[part.question.id]).points
+    said_first = answers[part.question.id]
+    heard = hear_what_is_left(rubric, part.question.rubric, said_first, false, quickly=True).points
     probes = [each for each in parts if each.question is part.question and each.role in ("probe", "challenge")]
     replies = heard_in_replies(rubric, probes, known, answers, denied_in(heard))
     asked = {each.point.id for each in probes if each.point}
     owns = [each.own for each in parts if each.question is part.question and each.own]  # as much as a probe each
-    challenges = [each.challenge for each in parts if each.question is part.question and each.challenge]  # and these
+    challenges = [each.challenge for each in asked_about if each.challenge]  # and these
     asked |= {each.id for each in owns} | {each.id for each in challenges}
     said = (
         {each.instead_of for each in owns if each.instead_of}
@@ -237,6 +240,12 @@ def _to_words(
     if part.own is not None:
         found = replace(found, remark=_instead(part, known, answers))
     return _gone_on(found, part, point, probes, known, answers, replies, denied_in(heard).values())
+
+
+def _not_asked_yet(false: Iterable[Held], asked_about: Sequence[Part]) -> Held | None:
+    """The first of what is false that was not asked about, while there is a turn for it."""
+    asked = {each.challenge.id for each in asked_about if each.challenge}
+    return next((each for each in false if each.challenge.id not in asked and len(asked) < MOST_PROBES), None)
 
 
 def _gone_on(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from app.content.live import Expressions
@@ -10,9 +10,10 @@ from app.content.markdown import render_inline
 from app.grading.rubrics.grader import MUCH_IS_WRONG, TERMS_IN_A_ROW
 from app.grading.rubrics.points import PointGrade, Verdict
 from app.interview.board_doubts import board_doubt
-from app.interview.challenging import TAKEN_BACK, asked_of, heard_reply, held_in, what_is_so
+from app.interview.challenging import TAKEN_BACK, Held, asked_of, heard_reply, held_in, what_is_so
+from app.interview.discounting import hear_what_is_left
 from app.interview.going_back import replaced_before, said_again
-from app.interview.hearing import hear, says_as_before, wants_a_figure
+from app.interview.hearing import says_as_before, wants_a_figure
 from app.interview.nearness import Subjects, subjects_of
 from app.interview.parts import PUSHED_SHARE, Part, Values, contradicted_by, known_to
 from app.interview.questions import question_of, rubric_of
@@ -29,12 +30,12 @@ def heard_row(row: Row, part: Part, known: Values, sitting: ToGrade) -> Row:
     judged = sitting.judged.get(part.id)
     exemplar = str(render_inline(part.question.exemplar or "", Expressions(known)))
     rubric = rubric_of(part, known)
-    heard = hear(rubric, part.question.rubric, row.said)
-    found = heard if judged is None else hear(rubric, part.question.rubric, row.said, judged)
+    false = held_in(part, row.said, known)
+    heard = hear_what_is_left(rubric, part.question.rubric, row.said, false)
+    found = heard if judged is None else hear_what_is_left(rubric, part.question.rubric, row.said, false, judged)
     probes = sitting.pushed(part)
-    challenged = _challenged(part, row.said, probes, known, sitting)
+    challenged = _challenged(part, false, probes, known, sitting)
     against = {point: each.quote for each in challenged for point in each.contradicts}
-    false = [each.quote for each in challenged]
     taken_back = {
         point: Reply("met", 1.0, (sitting.said(probe),), (probe.id,))
         for probe in probes
@@ -77,8 +78,8 @@ def heard_row(row: Row, part: Part, known: Values, sitting: ToGrade) -> Row:
         )
         for each, before, after in zip(
             part.question.rubric,
-            _held_against(heard.points, against, false, kept, questioned),
-            _held_against(found.points, against, false, kept, questioned),
+            _held_against(heard.points, against, kept, questioned),
+            _held_against(found.points, against, kept, questioned),
             strict=True,
         )
     )
@@ -138,18 +139,14 @@ def _near_in(
 def _held_against(
     points: Sequence[PointGrade],
     against: Mapping[str, str],
-    false: Collection[str],
     kept: Collection[str],
     questioned: Mapping[str, str],
 ) -> Iterator[PointGrade]:
-    """Points as they were heard; those that what was said is `against` are not, and what only is said by words that
-    are `false` is unsure. What was unsure and its reply has `kept` was the opposite; that is quoted as it was
-    `questioned`."""
+    """Points as they were heard; those that what was said is `against` are not. What was unsure and its reply has
+    `kept` was the opposite; that is quoted as it was `questioned`."""
     for each in points:
         if each.id in against:
             yield PointGrade(each.id, "contradicted", 0.0, (against[each.id],))
-        elif each.credit and each.evidence and all(_is_in(words, false) for words in each.evidence):
-            yield PointGrade(each.id, "unsure", 0.0, each.evidence)
         elif each.verdict == "contradicted" or (each.verdict == "unsure" and each.id in kept):
             quote = questioned.get(each.id)
             yield PointGrade(each.id, "contradicted", 0.0, (quote,) if quote else each.evidence)
@@ -161,24 +158,21 @@ def _is_denied(reply: Reply | None) -> bool:
     return reply is not None and reply.verdict == "contradicted"
 
 
-def _is_in(words: str, texts: Collection[str]) -> bool:
-    return any(stands_in(each, words) for each in texts)
-
-
 def _challenged(
-    part: Part, said: str, probes: Sequence[Part], known: Values, sitting: ToGrade
+    part: Part, false: Iterable[Held], probes: Sequence[Part], known: Values, sitting: ToGrade
 ) -> tuple[Challenged, ...]:
     """What an answer says that is false, with what became of what was asked about."""
     asked = {each.challenge.id: each for each in probes if each.challenge}
     found = []
-    for held in held_in(part, said, known):
+    for held in false:
         challenge, outcome, reply = held.challenge, NOT_ASKED, ""
         if challenge.id in asked:
             reply = sitting.said(asked[challenge.id])
             outcome = heard_reply(challenge, held.said, reply, part, known) if reply else NO_ANSWER
-        file, points = challenge.file, tuple(sorted(contradicted_by(challenge, part)))
+        points = tuple(sorted(contradicted_by(challenge, part)))
         so, ask = what_is_so(challenge, known), asked_of(challenge, known)
-        found.append(Challenged(file.id, file.topic, held.said, outcome, so, file.learn, file.cure, points, reply, ask))
+        about, learn, cure = challenge.topic, challenge.learn, challenge.cure
+        found.append(Challenged(challenge.id, about, held.said, outcome, so, learn, cure, points, reply, ask))
     return tuple(found)
 
 

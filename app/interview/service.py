@@ -140,7 +140,8 @@ class FalseClaim:
 
 
 def list_false_claims(session: Session, learner_id: int, since: datetime) -> list[FalseClaim]:
-    """What was said that is false, and not taken back, in the newest sitting of each interview closed `since`."""
+    """What was said that is false and has a card, and was not taken back, in the newest sitting of each interview
+    closed `since`."""
     newest = {
         each.interview_id: each
         for each in queries.list_all(session, learner_id)
@@ -154,7 +155,7 @@ def list_false_claims(session: Session, learner_id: int, since: datetime) -> lis
         if sitting.closed_at is not None
         for row in scorecard_of(sitting).rows
         for false in row.challenged
-        if not false.is_taken_back
+        if not false.is_taken_back and false.cure
     ]
 
 

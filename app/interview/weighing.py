@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from app.grading.rubrics.grader import Rubric, grade
+from app.grading.rubrics.lexicon import stem
 from app.grading.rubrics.likeness import NO_CLAIMS
 from app.grading.rubrics.nearness import Nearness, nearnesses
 from app.grading.rubrics.points import Point, PointGrade, may_be_met
@@ -28,6 +29,9 @@ BY_ITSELF = -0.02  # … and how much of that for it to be contradicted must be 
 LEAST_WORDS = 5  # of a statement that decides
 # Who gets the other points right is believed more, who gets them wrong less: by so much for all, and from where on.
 BELIEF, USUALLY_WRONG = 0.1, 0.4
+# Words for a whole, and for a part of it: who says the one is like who says the other in all other words.
+_WHOLE = frozenset(map(stem, ("whole", "full", "entire", "complete")))
+_PART = frozenset(map(stem, ("slice", "shard", "piece", "part", "fraction")))
 
 
 def weighed(
@@ -45,6 +49,13 @@ def _belief(heard: Mapping[str, PointGrade], point: str) -> float:
     verdicts = [each.verdict for each in heard.values() if each.id != point]
     wrong, right = verdicts.count("contradicted"), verdicts.count("met")
     return BELIEF * (USUALLY_WRONG - (wrong + 0.5) / (wrong + right + 1.0))
+
+
+def _says_part_of(point: Point, said: Sequence[Sentence]) -> bool:
+    """Whether a part is spoken of, and no whole, where the point wants a whole."""
+    named = frozenset(stem for each in said for stem in each.where)
+    wants_whole = any(not pattern.stems.isdisjoint(_WHOLE) for pattern in point.met)
+    return wants_whole and not named.isdisjoint(_PART) and named.isdisjoint(_WHOLE)
 
 
 @dataclass(frozen=True)
@@ -97,7 +108,8 @@ class _Weighing:
         is_told = sum(len(each.text.split()) for each in said) >= LEAST_WORDS
         says = SAYS_IN_TWO if nearest.count > 1 else SAYS
         says_it = nearest.share > max(self.about, says) and nearest.of_most == 1  # it says one thing
-        if lean > FOR and is_told and says_it and may_be_met(self.points[heard.id], said):
+        point = self.points[heard.id]
+        if lean > FOR and is_told and says_it and may_be_met(point, said) and not _says_part_of(point, said):
             return PointGrade(heard.id, "met", 1.0, words)
         if lean < AGAINST:
             if nearest.lean > BY_ITSELF:

@@ -173,6 +173,7 @@ _NOT_CLAIMED = re.compile(
     r"|\b(?:1|you|we|i) (?:might|may|could|would) (?:have )?(?:hoped?|think|thought|expect(?:ed)?|believed?|assumed?)\b"
     r"|\bbad idea\b|\bfar too\b|\bproves? (?:nothing|little)\b|\bno proof\b|\bthrows? away\b"
 )
+_SET_TO = frozenset({"=", "to"})  # before the value of a flag
 # "A wrong number" is no verdict on what is said of it.
 _WRONG_THINGS = frozenset(
     {"answer", "answers", "number", "numbers", "result", "results", "sum", "sums", "value", "values"}
@@ -210,9 +211,12 @@ def _sentence(written: str, wordings: Wordings) -> Sentence | None:
 
 
 def _refutes(words: list[str]) -> bool:
-    """Whether something is called wrong."""
-    following = (*words[1:], "")
-    return any(word in REFUTERS and after not in _WRONG_THINGS for word, after in zip(words, following, strict=True))
+    """Whether something is called wrong: what a flag is set to is not."""
+    around = zip(("", *words[:-1]), words, (*words[1:], ""), strict=True)
+    return any(
+        word in REFUTERS and after not in _WRONG_THINGS and not (word == "false" and before in _SET_TO)
+        for before, word, after in around
+    )
 
 
 _RAISED = re.compile("[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,3}")

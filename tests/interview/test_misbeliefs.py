@@ -1,0 +1,119 @@
+"""What is known to be false in free answers is heard in interviews too, and what is right beside it still counts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from app.content.catalogue import Catalogue
+from app.content.challenges import Misbelief
+from app.content.rubric_schemas import shared_patterns
+from app.interview.challenge_checks import check_misbeliefs
+from app.interview.challenging import SAID_AGAIN, TAKEN_BACK, WITHDRAWN, heard_reply, held_in
+from app.interview.criteria import criteria
+from app.interview.discounting import without
+from app.interview.drawing import draw, values_of
+from app.interview.fixes import fixes
+from app.interview.letter import Pace, letter
+from app.interview.parts import Part, Values, known_to, parts_of
+from app.interview.questions import right_answer
+from tests.support.sat import Sat, sit
+
+FALSE = "Stragglers average out over many ranks."
+
+
+def asked(content: Catalogue, identity: str, name: str) -> tuple[Part, Values]:
+    """A question in words with what is known when it is asked, after right answers."""
+    interview = content.interviews[identity]
+    values, answers = values_of(interview, draw(interview, 0)), dict[str, str]()
+    for part in parts_of(interview):
+        known = known_to(part, values, answers)
+        if part.id == name:
+            assert known is not None
+            return part, known
+        answers[part.id] = "words" if part.kind == "text" else right_answer(part, values, answers)
+    raise AssertionError(name)
+
+
+def said_in_m4(content: Catalogue, said: str, reply: str) -> Sat:
+    sitting = sit(content, "M4")
+    while (part := sitting.next()) is not None:
+        text = said if part.id == "place" else reply if part.challenge else "No idea."
+        sitting.give(part, text if part.kind == "text" else right_answer(part, sitting.values, sitting.own))
+    return sitting
+
+
+def test_a_misconception_of_free_answers_is_heard_where_it_shares_a_concept(content: Catalogue) -> None:
+    part, known = asked(content, "M4", "place")
+    (held,) = held_in(part, f"Tensor parallelism stays on NVLink. {FALSE}", known)
+    assert isinstance(held.challenge, Misbelief)
+    assert held.said == FALSE
+    about_hangs, _ = asked(content, "M2", "hang")
+    assert held.challenge.id not in {each.id for each in about_hangs.challenges}
+
+
+def test_it_is_asked_about_marked_told_and_mended(content: Catalogue) -> None:
+    sitting = said_in_m4(content, FALSE, "I stay with it.")
+    card = sitting.card()
+    row = card.row("place")
+    (false,) = row.challenged
+    assert FALSE.rstrip(".") in sitting.asked[f"place.challenge.{false.id}"]
+    assert "Is that so?" in sitting.asked[f"place.challenge.{false.id}"]
+    assert false.is_held_on
+    assert FALSE.rstrip(".") in " ".join(letter(card, criteria(card.rows), {}, Pace(9, 10, by_candidate=True)))
+    assert any(each.is_false and false.so in each.says for each in fixes(content, sitting.interview, card))
+
+
+@pytest.mark.parametrize(
+    ("reply", "outcome"),
+    [
+        (FALSE, SAID_AGAIN),
+        ("No, everybody has to wait for the slowest one.", TAKEN_BACK),
+        ("I was wrong.", WITHDRAWN),
+    ],
+)
+def test_a_reply_takes_it_back_by_what_is_so(content: Catalogue, reply: str, outcome: str) -> None:
+    part, known = asked(content, "M4", "place")
+    (held,) = held_in(part, FALSE, known)
+    assert heard_reply(held.challenge, FALSE, reply, part, known) == outcome
+
+
+@pytest.mark.parametrize(
+    ("said", "left"),
+    [
+        (
+            "Tensor parallelism stays in the node, since NICs are about as fast as NVLink.",
+            "Tensor parallelism stays in the node.",
+        ),
+        ("NICs are about as fast as NVLink.", ""),
+        ("Tensor parallelism stays in the node.", "Tensor parallelism stays in the node."),
+    ],
+)
+def test_of_a_sentence_that_is_false_in_part_the_rest_is_left(content: Catalogue, said: str, left: str) -> None:
+    part, known = asked(content, "M5", "commit")
+    assert without(said, held_in(part, said, known), part.wordings) == left
+
+
+def test_a_point_is_met_by_what_is_right_and_not_by_what_is_false(content: Catalogue) -> None:
+    sitting = sit(content, "M9")
+    answer = "You keep the layers gathered until backward, that costs no extra memory."
+    while (part := sitting.next()) is not None:
+        said = answer if part.id == "q3" else "No idea." if part.kind == "text" else ""
+        sitting.give(part, said or right_answer(part, sitting.values, sitting.own))
+    row = sitting.card().row("q3")
+    heard = {each.id: each.heard for each in row.rubric}
+    assert (heard["avoid"], heard["price"]) == ("met", "contradicted")
+    assert row.false_words == {answer}
+
+
+def test_a_misconception_heard_in_what_is_right_fails_the_check(content: Catalogue) -> None:
+    interview = content.interviews["M9"]
+    copied = interview.model_copy()
+    (known, *others) = (each for each in interview.misbeliefs if "zero-stages" in each.concepts)
+    too_wide = replace(known, false=replace(known.false, patterns=shared_patterns(("backward & weight",))))
+    copied.read_with(interview.wordings, interview.challenges, interview.claims, (too_wide, *others))
+    found = check_misbeliefs(replace(content, interviews={"M9": copied}))
+    assert {(each[0], each[1][0], each[1][2], each[2].partition(":")[0]) for each in found} == {
+        ("misconceptions.yaml", "misconceptions", "says", known.id)
+    }
