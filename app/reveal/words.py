@@ -23,13 +23,19 @@ MOST_QUOTED = 14  # words of a sentence that is quoted only to be known again
 LEAST_NAMED = 4  # words that name a point
 
 _SHOWN_FIRST: tuple[Kind, ...] = ("no", "ok", "un")  # which shows where two overlap
+# Before these something has ended that can be understood alone.
+_JOINS = (
+    "after and because before behind between but by for from if in instead into nor on or over per since so that"
+    " through until when where whereas which while who with within without"
+)
+_JOINING = frozenset(_JOINS.split())
 _SENTENCE = re.compile(r"[^.!?;\n]*(?:[.](?=\S)[^.!?;\n]*)*(?:[.!?;]|$)")
 
 
 @dataclass(frozen=True)
 class Finding:
     """What became of one point of a rubric. `verdict` is its word, `css` how the word is shown, `kind` how its evidence
-    is underlined, `why` the reason in a sentence."""
+    is underlined, `why` the reason in a sentence, `quotes` the words that were taken for it."""
 
     id: str
     text: str
@@ -40,6 +46,7 @@ class Finding:
     kind: Kind | None
     evidence: tuple[str, ...]
     why: str = ""
+    quotes: tuple[str, ...] = ()
 
     @property
     def weight(self) -> str:
@@ -142,9 +149,17 @@ def sentences(text: str) -> list[str]:
 
 
 def cut_short(text: str, words: int = MOST_QUOTED) -> str:
-    """The beginning of a text, by which it is known again; without the full stop of one that is whole."""
+    """The beginning of a text, by which it is known again; without the full stop of one that is whole. It is cut where
+    something ends: behind a mark, or before a word that joins something on."""
     said = text.split()
-    return text.strip().rstrip(".;:") if len(said) <= words else " ".join(said[:words]).rstrip(",;:") + " …"
+    if len(said) <= words:
+        return text.strip().rstrip(".;:")
+    ends = [
+        at
+        for at in range(LEAST_NAMED, words + 1)
+        if said[at - 1][-1] in ",;:)" or said[at].casefold() in _JOINING or said[at].startswith("(")
+    ]
+    return " ".join(said[: max(ends, default=words)]).rstrip(",;:") + " …"
 
 
 def named(point: str) -> str:

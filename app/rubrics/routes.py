@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from app.content.catalogue import Catalogue
 from app.content.concept_map import named
 from app.content.rubric_schemas import RubricFile, in_groups
+from app.content.schemas import Related
 from app.content.web import Content
 from app.core.errors import DomainError
 from app.core.idempotency import once
@@ -21,7 +22,8 @@ from app.grading import levels
 from app.rubrics import service
 from app.rubrics.grading import LONGEST_ANSWER, find_rubric
 from app.rubrics.models import RubricAnswer
-from app.rubrics.pages import lost_first, lost_on, readable, result_view, rubric_view
+from app.rubrics.offers import offers
+from app.rubrics.pages import readable, result_view, rubric_view
 from app.rubrics.second import SecondGrader
 
 router = APIRouter()
@@ -121,20 +123,23 @@ def _result(
     request: Request, content: Catalogue, rubric: RubricFile, row: RubricAnswer, then: RubricFile
 ) -> HTMLResponse:
     result = result_view(then, row)
-    cards = {id_: content.cards[id_] for id_ in rubric.related.cards if id_ in content.cards}
-    answers = {
-        f"/study/cards/{id_}": lost_on(result, " ".join(each.striptags() for each in card.sections.values()))
-        for id_, card in cards.items()
-    }
+    near = [id_ for id_, each in content.cards.items() if not set(each.head.concepts).isdisjoint(rubric.concepts)]
+    cards = {f"/study/cards/{id_}": content.cards[id_] for id_ in {*near, *rubric.related.cards} & set(content.cards)}
+    chosen, besides = offers(
+        result,
+        content.related_links(rubric.related),
+        {href: " ".join(each.striptags() for each in card.sections.values()) for href, card in cards.items()},
+        content.related_links(Related(cards=tuple(near))),
+    )
     context = {
         "rubric": rubric,
         "view": rubric_view(then),
         "result": result,
-        "answers": answers,
         "answer": row,
         "levels": levels.for_page(),
         "following": levels.above(row.level),
-        "related": lost_first(result, content.related_links(rubric.related), answers),
+        "chosen": chosen,
+        "besides": besides,
         "counts_for": named(content.concepts, rubric.concepts),
     }
     return page(request, "rubrics/result.html", context)

@@ -99,6 +99,7 @@ def judge(
     row.judged = {**row.judged, **judged}
     found = grade_text(rubric, row.text, {point: decision == "met" for point, decision in row.judged.items()})
     row.score, row.level = found.score, found.level
+    row.grade = {**row.grade, "lifted_by": list(found.lifted_by)}  # of the level, which is no verdict on a point
     session.flush()
     return row
 

@@ -16,7 +16,8 @@ from app.core.db import Database
 from app.core.settings import Settings
 from app.main import create_app
 from app.rubrics.models import RubricAnswer
-from app.rubrics.pages import lost_first, result_view
+from app.rubrics.offers import offers
+from app.rubrics.pages import result_view
 
 API = "/api/v1/rubrics"
 
@@ -126,6 +127,8 @@ def test_the_page_asks_grades_and_shows_verdicts(page: TestClient, content: Cata
     address = answered(page, strong(content))
     shown = page.get(address).text
     assert "Strong hire, 100 %" in shown
+    assert "Words are matched here, not understood" in shown
+    assert re.search(r'class="took ok"><q>[^<]*208 GB', shown)  # beside its verdict, the words it rests on
     assert shown.count('<b class="met">Met</b>') == 6
     assert re.search(r'<span class="ev ok">[^<]*156 GB', shown)  # underlined where it stands
     assert "Strong hire" in page.get("/rubrics").text
@@ -137,7 +140,7 @@ def test_a_card_is_offered_for_the_point_that_it_answers(page: TestClient) -> No
     shown = page.get(answered(page, bare, "ring-all-reduce")).text
     assert "It answers what you did not get in full: It is a reduce-scatter followed by an all-gather" in shown
     grows = "The amount of data each rank sends grows linearly with the number of ranks."
-    assert "number of ranks. <q>The amount" in page.get(answered(page, grows, "ring-all-reduce")).text
+    assert "lean no hire or below: <q>The amount" in page.get(answered(page, grows, "ring-all-reduce")).text
 
 
 def test_a_false_sentence_about_no_point_stands_among_what_was_false(content: Catalogue) -> None:
@@ -174,16 +177,22 @@ def test_what_the_floor_lifted_says_so_and_falls_short_of_the_level_above(page: 
     assert "short of lean no hire" not in " ".join(re.sub("<[^>]*>", " ", shown).split())
 
 
-def test_the_card_about_what_was_lost_is_first_and_the_one_about_nothing_lost_last(content: Catalogue) -> None:
+def test_a_card_about_what_was_lost_is_offered_and_none_about_nothing_lost(content: Catalogue) -> None:
     rubric = content.rubrics["R04"]
-    ids = [each.id for each in rubric.points[:2]]
-    points = [{"id": id_, "verdict": "missed", "credit": 0.0, "evidence": []} for id_ in ids[:1]]
-    points += [{"id": id_, "verdict": "met", "credit": 1.0, "evidence": []} for id_ in ids[1:]]
+    lost, said = (each.id for each in rubric.points[:2])
+    points = [{"id": lost, "verdict": "missed", "credit": 0.0, "evidence": []}]
+    points += [{"id": said, "verdict": "met", "credit": 1.0, "evidence": []}]
     grade = {"points": points, "critical": [], "notes": []}
     result = result_view(rubric, RubricAnswer(text="Nothing.", grade=grade, score=0.0, level="no hire", judged={}))
-    links = [{"href": href} for href in ("/said", "/page", "/lost")]
-    order = lost_first(result, links, {"/said": None, "/lost": result.heaviest})
-    assert [each["href"] for each in order] == ["/lost", "/page", "/said"]
+    point = str(result.by_id[lost].point.text)
+    related = [{"href": href, "note": note} for href, note in (("/other", "card"), ("/page", "handbook"))]
+    near = [{"href": "/near", "note": "card"}]
+    chosen, left = offers(result, related, {"/other": "Of something else.", "/near": point}, near)
+    assert [(each.link["href"], each.point is not None) for each in chosen] == [("/near", True), ("/page", False)]
+    assert left == related[:1]
+    chosen, left = offers(result, related, {"/other": point, "/near": point}, near)
+    assert [each.link["href"] for each in chosen] == ["/other", "/page"]
+    assert left == []
 
 
 def test_a_blank_answer_comes_back_with_the_reason(page: TestClient) -> None:
@@ -193,7 +202,7 @@ def test_a_blank_answer_comes_back_with_the_reason(page: TestClient) -> None:
 
 
 def unsure_points(shown: str) -> list[str]:
-    return sorted(set(re.findall(r'name="point\.([a-z-]+)"', shown)))
+    return sorted(set(re.findall(r'type="radio" name="point\.([a-z-]+)"', shown)))
 
 
 NEARLY = "With ZeRO-1 I would be at about 70 GB. Fragmentation eats some memory."  # 1 of 9 points, and one unsure
@@ -213,10 +222,31 @@ def test_unsure_points_are_judged_by_the_learner_and_both_are_kept(client: TestC
     assert "No hire, 11 %" in client.get(address).text
 
 
-def test_what_was_met_can_be_taken_back(client: TestClient) -> None:
+def test_what_was_met_can_be_taken_back_and_given_again(client: TestClient) -> None:
     address = answered(client, NEARLY)
+    assert "I did not mean that" in client.get(address).text
     assert client.post(f"{address}/judgements", data={"point.fragmentation": "missed"}).status_code == 303
-    assert "No hire, 0 %" in client.get(address).text
+    shown = client.get(address).text
+    assert "No hire, 0 %" in shown
+    assert '<b class="missed">Taken back</b>' in shown
+    assert '<input type="hidden" name="point.fragmentation" value="met">' in shown  # unchecked, it is meant again
+    client.post(f"{address}/judgements", data={"point.fragmentation": "met"})
+    assert "No hire, 11 %" in client.get(address).text
+
+
+def test_what_is_doubted_counts_and_asks(content: Catalogue) -> None:
+    point = content.rubrics["R04"].points[0]
+    grade = {"points": [{"id": point.id, "verdict": "met", "credit": 0.5, "doubted": True, "evidence": ["It is so."]}]}
+    kept = {"text": "It is so.", "grade": {**grade, "critical": [], "notes": []}, "score": 0.0, "level": "no hire"}
+    for judged, word, credit in (
+        ({}, "Half met, if you meant it", 0.5),
+        ({point.id: "met"}, "Half met, you judged", 0.5),
+    ):
+        result = result_view(content.rubrics["R04"], RubricAnswer(**kept, judged=judged))
+        assert (result.rows[0].credit, result.marked.notes[0].finding.verdict) == (credit, word)
+        assert result.to_judge == (not judged)
+    refused = result_view(content.rubrics["R04"], RubricAnswer(**kept, judged={point.id: "missed"}))
+    assert (refused.rows[0].credit, refused.marked.notes[0].finding.verdict) == (0.0, "Missed, you judged")
 
 
 @pytest.mark.parametrize("data", [{"point.total-state": "met"}, {"point.choice": "perfect"}, {"point.nothing": "met"}])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 from app.grading.rubrics.lexicon import FUNCTION_STEMS, aliased, stem
@@ -14,6 +15,14 @@ _QUOTES = str.maketrans(
 )
 _AROUND = " \t\n\"'`….,;:"
 _WORD = re.compile(r"[a-z]+|\d[\d.,]*\d|\d")
+
+# Where another clause of a sentence begins: behind a mark, or with a word that joins.
+_CLAUSE = re.compile(
+    r"(?<=[,;:])\s|\s(?=[–—]|\([a-z]{2})|\s(?=(?:and|but|so|because|since|which|while|whereas)\s)", re.IGNORECASE
+)
+_LEADING = re.compile(r"^\s*(?:(?:and|but|so|because|since|which|while|whereas)\s+)?")
+_MOST = 0.7  # of a sentence's words about something, to be what it says of it
+_LEAST_WORDS = 4  # that a passage has, to be understood alone
 
 # What an answer says to whoever grades it is not what it says about the subject.
 _TALK = frozenset(
@@ -61,6 +70,24 @@ def topic(*texts: str, wordings: Wordings = _NO_WORDINGS) -> frozenset[str]:
         stems = [stem(word) for word in _WORD.findall(aliased(text.casefold()))]
         found.update(stems, (meant for _, meant in wordings.meant(stems)))
     return frozenset(found) - FUNCTION_STEMS - _TALK
+
+
+def passage_about(sentence: str, about: frozenset[str]) -> str:
+    """The shortest run of clauses of a `sentence` that has most of its words that are `about` something; all of it
+    where it has none."""
+    cuts = sorted({0, len(sentence), *(each.start() for each in _CLAUSE.finditer(sentence))})
+    clauses = [sentence[start:end] for start, end in itertools.pairwise(cuts)]
+    said = [topic(each) & about for each in clauses]
+    wanted = _MOST * len(frozenset[str]().union(*said))
+    runs = itertools.combinations(range(len(clauses) + 1), 2)
+    enough = [
+        (cuts[end] - cuts[start], start, end)
+        for start, end in runs
+        if len(frozenset[str]().union(*said[start:end])) >= wanted
+        and len(_WORD.findall(sentence[cuts[start] : cuts[end]].casefold())) >= _LEAST_WORDS
+    ]
+    _, start, end = min(enough, default=(0, 0, len(clauses)))
+    return _LEADING.sub("", sentence[cuts[start] : cuts[end]]).rstrip(" ,;:–—")
 
 
 def is_about(passage: str, about: frozenset[str]) -> bool:

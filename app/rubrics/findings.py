@@ -1,0 +1,106 @@
+"""What was found in an answer, a note for each point and for each thing that is false: the words, and the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from markupsafe import Markup
+
+from app.reveal.words import UNDERLINED, Finding, cut_short, nearest, sentences, why_less, why_missed
+from app.rubrics.rows import TAKEN_BACK, Row
+
+CORRECTED = "Not so. "  # before what is so, at a point that a false sentence contradicts
+FALSE = "Not so"  # the word of a false sentence that is about no point
+CRITICAL = "Critical"
+
+
+def findings(rows: Sequence[Row], answer: str, grade: Mapping[str, Any], mistakes: Mapping[str, str]) -> list[Finding]:
+    """A finding for each point, each critical mistake (`mistakes` are their texts by id), and each sentence that is
+    false and about no point. What is so instead of a false sentence stands once. `grade` is as it is kept; one of
+    earlier days has its corrections among its notes."""
+    found = [*_of_points(rows, answer), *_critical(grade["critical"], mistakes)]
+    return _corrected(found, grade.get("corrections", ()))
+
+
+def _of_points(rows: Sequence[Row], answer: str) -> list[Finding]:
+    """What became of each point. Of what was missed the nearest sentence is quoted that nothing rests on, each once."""
+    resting = [said for row in rows for said in row.evidence]
+    free = [each for each in sentences(answer) if not any(each in said or said in each for said in resting)]
+    found = []
+    for row in rows:
+        close = nearest(row.point.text.striptags(), "\n".join(free)) if row.verdict == "missed" else None
+        free = [each for each in free if each != close]
+        kind = UNDERLINED["unsure" if row.css in ("unsure", "missed") else "met" if row.css == "met" else row.verdict]
+        found.append(
+            Finding(
+                row.point.id,
+                row.point.text,
+                _word(row),
+                row.css,
+                row.credit * row.point.weight,
+                row.point.weight,
+                kind,
+                row.evidence if kind == "no" else row.quotes,
+                _why(row, answer, close),
+                row.quotes,
+            )
+        )
+    return found
+
+
+def _word(row: Row) -> str:
+    word = row.verdict.capitalize()
+    if row.judged:
+        return f"{word}, you judged"
+    return f"{word}, if you meant it" if row.doubted else word
+
+
+def _why(row: Row, answer: str, close: str | None) -> str:
+    """Why a point did not count in full; empty where it did, and where its word and its quote say so. `close` is the
+    sentence nearest to a missed one."""
+    if row.verdict == TAKEN_BACK or (row.judged and row.verdict == "missed"):
+        return "These words do not say it, by your own judgement."
+    if row.verdict == "missed":
+        return why_missed(row.point.half, close)
+    if row.verdict == "contradicted" and row.evidence:
+        return ""
+    verdict = "met" if row.verdict in ("met", "half met") else row.verdict
+    return why_less(verdict, row.credit, row.point.text.striptags(), row.point.half, answer)
+
+
+def _critical(critical: Sequence[Mapping[str, Any]], texts: Mapping[str, str]) -> list[Finding]:
+    """Critical mistakes among the notes: they cost no points of their own, but hold the level."""
+    return [
+        Finding(
+            f"critical-{each['id']}",
+            texts.get(each["id"], each["id"]),
+            CRITICAL,
+            "contra",
+            0.0,
+            0.0,
+            "no",
+            tuple(each["evidence"]),
+        )
+        for each in critical
+    ]
+
+
+def _corrected(heard: Sequence[Finding], corrections: Sequence[Mapping[str, str]]) -> list[Finding]:
+    """The findings with what is so instead: at the first that rests on a false sentence, where it is said of others
+    that the same sentence is against them too, or as a finding of its own where the sentence is about no point."""
+    corrected = list(heard)
+    for correction in corrections:
+        said, so = correction["sentence"], correction["so"]
+        about = [at for at, each in enumerate(heard) if each.kind == "no" and said in each.evidence]
+        if not about:
+            shown = Markup.escape(f"“{cut_short(said)}”")
+            corrected.append(Finding(f"false-{len(corrected)}", shown, FALSE, "contra", 0.0, 0.0, "no", (said,), so))
+            continue
+        corrected[about[0]] = replace(heard[about[0]], why=f"{CORRECTED}{so}")
+        for at in about[1:]:
+            if heard[at].verdict == CRITICAL:  # it is that sentence, and says what it does to the level
+                continue
+            corrected[at] = replace(heard[at], why="The same sentence is the opposite of this as well.", quotes=())
+    return corrected
