@@ -64,7 +64,7 @@ def _why(row: Row, answer: str, close: str | None) -> str:
         return "These words do not say it, by your own judgement."
     if row.verdict == "missed":
         return why_missed(row.point.half, close)
-    if row.verdict == "contradicted" and row.evidence:
+    if row.verdict in ("contradicted", "unsure") and row.evidence:
         return ""
     verdict = "met" if row.verdict in ("met", "half met") else row.verdict
     return why_less(verdict, row.credit, row.point.text.striptags(), row.point.half, answer)
