@@ -11,7 +11,9 @@ from app.grading.rubrics.quotes import topic
 from app.rubrics.pages import ResultView
 from app.rubrics.rows import PointView
 
-SAYS_A_POINT = 0.5  # of a point's words in a text that answers it, rare ones counting more
+# Of a point's words, rare ones counting more, those that stand in a card that answers it …
+SAYS_A_POINT = 0.5
+TOUCHES_A_POINT = 0.35  # … or that is at least about it, as one of the question's own may be
 MOST_OFFERED = 2  # beside answering again
 
 Link = Mapping[str, str]  # address, text and note
@@ -37,7 +39,7 @@ def offers(
     answers: list[Offer] = []
     for row in result.lost:
         about = topic(row.point.text.striptags())
-        link = shelf.answer(own, about) or shelf.answer(besides, about)
+        link = shelf.answer(own, about) or shelf.answer(besides, about) or shelf.answer(own, about, TOUCHES_A_POINT)
         if link is not None and all(each.link["href"] != link["href"] for each in answers):
             answers.append(Offer(link, row.point))
     first = answers if result.lost else [Offer(each) for each in own]
@@ -53,10 +55,10 @@ class _Shelf:
         self.topics = {href: topic(text) for href, text in cards.items()}
         self.having = Counter(word for said in self.topics.values() for word in said)
 
-    def answer(self, links: Sequence[Link], about: frozenset[str]) -> Link | None:
-        """The link whose card says most about something; None where none says enough."""
+    def answer(self, links: Sequence[Link], about: frozenset[str], enough: float = SAYS_A_POINT) -> Link | None:
+        """The link whose card says most about something; None where none says enough of it."""
         best = max(links, key=lambda each: self._share(each, about), default=None)
-        return best if best is not None and self._share(best, about) >= SAYS_A_POINT else None
+        return best if best is not None and self._share(best, about) >= enough else None
 
     def _share(self, link: Link, about: frozenset[str]) -> float:
         """How much of what something is about a card says, 0 to 1."""

@@ -19,7 +19,8 @@ from app.rubrics.models import RubricAnswer
 from app.rubrics.rows import TAKEN_BACK, PointView, Row, make_row, point_views
 from app.words import counted, listed, lowered
 
-MOST_IN_A_TITLE = 10  # words of what a title names: it stands beside a button, and on a phone
+MOST_IN_A_TITLE = 10  # words of what a title names: it stands beside a button, and on a phone …
+MOST_OF_A_MISTAKE = 16  # … and of a critical mistake, which decides
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class ResultView:
         """What held the answer back most, as a title goes on: a critical mistake, else what is known to be
         false, else the point that lost most. No sentence is called wrong here that is only surmised to be."""
         if self.critical:
-            return f"it {lowered(cut_short(self.critical[0][0], MOST_IN_A_TITLE))}"
+            return f"it {lowered(cut_short(self.critical[0][0], MOST_OF_A_MISTAKE))}"
         known = [each.finding for each in self.marked.notes]
         false = [each for each in known if each.verdict == FALSE or each.why.startswith(CORRECTED)]
         if false:

@@ -138,7 +138,7 @@ def test_the_page_asks_grades_and_shows_verdicts(page: TestClient, content: Cata
 def test_a_card_is_offered_for_the_point_that_it_answers(page: TestClient) -> None:
     bare = "Each rank sends 2(n-1)/n times S. One slow rank holds up all others, and a tree wins for small messages."
     shown = page.get(answered(page, bare, "ring-all-reduce")).text
-    assert "It answers what you did not get in full: It is a reduce-scatter followed by an all-gather" in shown
+    assert "About what you did not get in full: It is a reduce-scatter followed by an all-gather" in shown
     grows = "The amount of data each rank sends grows linearly with the number of ranks."
     assert "lean no hire or below: <q>The amount" in page.get(answered(page, grows, "ring-all-reduce")).text
 
@@ -224,7 +224,7 @@ def test_unsure_points_are_judged_by_the_learner_and_both_are_kept(client: TestC
 
 def test_what_was_met_can_be_taken_back_and_given_again(client: TestClient) -> None:
     address = answered(client, NEARLY)
-    assert "I did not mean that" in client.get(address).text
+    assert "I did not mean that: Not all of the 80 GB is usable" in client.get(address).text
     assert client.post(f"{address}/judgements", data={"point.fragmentation": "missed"}).status_code == 303
     shown = client.get(address).text
     assert "No hire, 0 %" in shown
