@@ -14,7 +14,7 @@ from app.grading.rubrics.reading import read
 from app.grading.rubrics.wordings import Wordings
 from app.interview.keeping import goes_the_same_way
 from app.interview.parts import Part, Values, contradicted_by, unlinked
-from app.interview.replying import stands_by, takes_back
+from app.interview.replying import corrects, stands_by, takes_back
 from app.reveal.words import sentences
 
 # Of the words of what is so that a false sentence has not, so many, and this share, stand in a reply that says it.
@@ -34,7 +34,8 @@ class Held:
 
 def held_in(part: Part, text: str, known: Values) -> list[Held]:
     """What is false in an answer to `part`, each once, what stands against its points first; nothing that it says and
-    takes back itself, behind it and about the same subject. Raises ExpressionError."""
+    corrects itself, behind it and about the same subject: who goes on with what is right beside it has said both.
+    Raises ExpressionError."""
     by_id = {each.id: each for each in part.challenges}
     claims = false_claims((each.false for each in by_id.values()), text, part.wordings)
     held: list[Held] = []
@@ -43,7 +44,7 @@ def held_in(part: Part, text: str, known: Values) -> list[Held]:
         if isinstance(challenge, Misbelief):  # these come last
             is_told = takes_back(behind) or any(said == each.said for each in held)
         else:
-            is_told = _is_taken_back(challenge, said, behind, known, part.wordings)
+            is_told = corrects(behind) and _is_taken_back(challenge, said, behind, known, part.wordings)
         if not is_told:
             held.append(Held(challenge, said))
     return sorted(held, key=lambda each: not contradicted_by(each.challenge, part))

@@ -48,8 +48,9 @@ class Debrief:
 
     @property
     def most_to_gain(self) -> Fix | None:
-        """The first of the fixes that is sure to be one and has cost points."""
-        return next((each for each in self.fixes if each.is_sure and each.points >= LEAST_LOST), None)
+        """The fix that has cost most points."""
+        most = max(self.fixes, key=lambda each: each.points, default=None)
+        return most if most and most.points >= LEAST_LOST else None
 
     @property
     def answered(self) -> tuple[Asked, ...]:

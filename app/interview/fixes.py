@@ -11,7 +11,7 @@ from app.content.composed import concepts_of
 from app.content.interview_schemas import Interview, Question
 from app.grading.hints import share_left
 from app.interview.challenging import SAID_AGAIN, STOOD_BY, TAKEN_BACK, WITHDRAWN
-from app.interview.falsehoods import quoted
+from app.interview.falsehoods import is_quotable, quoted
 from app.interview.lessons import LEAST_LOST, Lesson, lessons
 from app.interview.rows import NO_ANSWER, NOT_ASKED, JudgedPoint, Row
 from app.interview.scorecards import Scorecard
@@ -102,8 +102,8 @@ def _to_unlearn(content: Catalogue, question: Question | None, row: Row) -> Iter
 
 def _words_to_say(row: Row, read: tuple[Link, ...]) -> Iterator[Fix]:
     """What was not heard in full in a text answer, together: it is one thing to read. Named are the points that nothing
-    said is near; the others may have been said, and are to be held beside a full answer. What was near, and is for the
-    candidate to judge, is none of them."""
+    said is near, the heaviest of those that were heard as the opposite, and those that something is near, which the
+    candidate is to judge; what is left is to be held beside a full answer."""
     told = {point for each in row.challenged if each.outcome != TAKEN_BACK for point in each.contradicts}
     weights = sum(point.weight for point in row.rubric)
     for point, _ in row.kept:
@@ -114,35 +114,55 @@ def _words_to_say(row: Row, read: tuple[Link, ...]) -> Iterator[Fix]:
             says = f"{said} {KEPT_IS} {point.point}"
             full = Link(f"#part-{row.id}", "See it below")
             yield Fix(f"Correct your view of {point.topic}", says, lost, (*read, full), lost, is_false=True)
-    lacking = [each for each in row.rubric if each.counts < 1 and each.id not in told and not each.is_open]
-    if not lacking:
-        return
-    missing = sorted((each for each in lacking if each.is_absent and each.topic), key=lambda each: -each.weight)
-    named = missing[: _named(missing)] if missing else lacking
-    lost = row.points * sum(each.weight * (1 - each.counts) for each in named) / weights
-    full = Link(f"#part-{row.id}", "Read a full answer")
+    lacking = [each for each in row.rubric if each.counts < 1 and each.id not in told]
+    lacking.sort(key=lambda each: -each.weight)
+    links = (*read, Link(f"#part-{row.id}", "Read a full answer"))
+
+    def lost(of: Sequence[JudgedPoint]) -> float:
+        return row.points * sum(each.weight * (1 - each.counts) for each in of) / weights
+
+    near = _named([each for each in lacking if each.is_open and each.topic])
+    if near:
+        says = (
+            f"Something near it was heard in “{row.title}”, and counts once you judge that you said it: {near[0].point}"
+        )
+        yield Fix(f"Say {_topics(near)} outright", says, lost(near), links, lost(near), is_sure=False)
+    denied = next((each for each in lacking if each.heard == "contradicted" and each.evidence and each.topic), None)
+    if denied and is_quotable(denied.evidence[0]):
+        says = f"In “{row.title}” you said {quoted(denied.evidence[0])}. {KEPT_IS} {denied.point}"
+        worth = lost([denied])
+        yield Fix(f"Check your view of {denied.topic}", says, worth, links, worth, is_sure=False)
+        lacking.remove(denied)
+    lacking = [each for each in lacking if not each.is_open]
+    missing = _named([each for each in lacking if each.is_absent and each.topic])
     if missing:
-        says = f"Nothing near it was heard in “{row.title}”: {named[0].point}"
-        yield Fix(f"Cover {listed([each.topic for each in named])}", says, lost, (*read, full), lost)
-    else:
+        says = f"Nothing near it was heard in “{row.title}”: {missing[0].point}"
+        yield Fix(f"Cover {_topics(missing)}", says, lost(missing), links, lost(missing))
+    elif lacking:
         title = f"Hold “{row.title}” beside a full answer"
-        yield Fix(title, _heard_of(row), lost, (*read, full), lost, is_sure=False)
+        yield Fix(title, _heard_of(row), lost(lacking), links, lost(lacking), is_sure=False)
 
 
-def _named(missing: Sequence[JudgedPoint]) -> int:
-    """How many points a title has room for."""
-    topics = [each.topic for each in missing[:MOST_TOPICS]]
-    return MOST_TOPICS if len(" ".join(topics).split()) <= LONGEST_TITLE else 1
+def _named(points: Sequence[JudgedPoint]) -> Sequence[JudgedPoint]:
+    """The first of some points, as many as a title has room for."""
+    first = points[:MOST_TOPICS]
+    return first if len(" ".join(each.topic for each in first).split()) <= LONGEST_TITLE else first[:1]
+
+
+def _topics(points: Sequence[JudgedPoint]) -> str:
+    return listed([each.topic for each in points])
 
 
 def _heard_of(row: Row) -> str:
     """How much of an answer was heard, and what to do about the rest."""
     of, heard = len(row.rubric), sum(each.counts == 1 for each in row.rubric)
-    were = "point was" if of == 1 else "points was" if heard == 1 else "points were"
+    were = "point was" if of == 1 else "points was" if heard < 2 else "points were"
     said = f"{capital(number_in_words(heard) if heard else 'none')} of its {number_in_words(of)} {were} heard in full."
+    others = ("them" if of > 1 else "it") if not heard else "the other" if of - heard == 1 else "the others"
     if row.is_doubtful:
-        return f"{said} Read what a full answer says of the others."
-    return f"{said} If you did say the others, say each in one plain sentence next time."
+        return f"{said} Read what a full answer says of {others}."
+    them = "it" if of - heard == 1 else "each"
+    return f"{said} If you did say {others}, say {them} in one plain sentence next time."
 
 
 def _to_learn(content: Catalogue, asked: dict[str, Question], lesson: Lesson) -> Fix:

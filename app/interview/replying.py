@@ -15,6 +15,7 @@ _STANDS_BY = re.compile(
     rf"{_NOT}\b(?:"
     rf"(?:stay|stick|keep|staying|sticking|keeping)(?:ing)? (?:with|to) {_IT}"
     rf"|stand(?:ing)? by {_IT}"
+    r"|I(?:'m| am) (?:(?:quite|very|pretty|absolutely|completely|fairly|still|rather) )?(?:sure|certain|confident)\b"
     r"|I still (?:think|say|believe|hold|maintain)"
     r"|(?:that|this|it) (?:stays|remains) my (?:plan|answer|choice|view|number)"
     rf"|hold(?:ing)? (?:on )?to {_IT}"
@@ -33,6 +34,12 @@ _TAKES_BACK = re.compile(
     r"|^(?:oh|ah|hm+|okay|ok|right|well|yes|yeah)?[\s,.!]*"
     r"(?:no|wait|sorry|actually)[\s,.!]+"
     r"(?:wait|sorry|no|actually|you(?:'re| are) right|that's (?:not )?(?:right|true|so))\b",
+    re.IGNORECASE,
+)
+# A sentence that begins so corrects what came before it.
+_CORRECTS = re.compile(
+    r"(?:^|[.!?;:]\s+|\n)(?:(?:oh|ah|hm+|well|but|or)[\s,.]+)*"
+    r"(?:no|wait|sorry|actually|rather|correction|let me correct|I mean|scratch)\b",
     re.IGNORECASE,
 )
 
@@ -56,6 +63,11 @@ def stands_by(reply: str) -> bool:
     """Whether who replies says, in so many words, that they hold on to what they said."""
     plain = _plain(reply)
     return _STANDS_BY.search(plain) is not None and not _TAKES_BACK.search(plain)
+
+
+def corrects(text: str) -> bool:
+    """Whether a text begins a sentence as who corrects themselves does, or says that what came before was wrong."""
+    return _CORRECTS.search(_plain(text)) is not None or takes_back(text)
 
 
 def takes_back(reply: str) -> bool:

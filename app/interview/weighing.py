@@ -78,7 +78,7 @@ class _Weighing:
         if heard.credit:
             is_denied = near[0].lean + belief < DENIES and self._rests_on(heard, near) + belief < DENIES
             return replace(heard, verdict="unsure", credit=0.0) if is_denied else heard
-        if heard.verdict == "contradicted" and near[0].lean + belief <= 0:
+        if heard.verdict == "contradicted" and (not heard.surmised or near[0].lean + belief <= 0):
             return heard
         return self._without_evidence(heard, near[0], belief)
 

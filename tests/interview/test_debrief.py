@@ -162,17 +162,25 @@ def test_an_answer_in_words_stands_beside_the_same_at_each_level(content: Catalo
     assert Scorecard.from_json(card.to_json()).row("open").at_levels == row.at_levels
 
 
-def test_what_is_near_and_for_the_candidate_to_judge_heads_no_fix(content: Catalogue) -> None:
-    near, missed = JudgedPoint("a", "Near.", 12, None, "unsure"), JudgedPoint("b", "Missed.", 4, None, "missed")
+def test_each_loss_in_words_has_a_fix_and_what_is_near_is_to_be_said_outright(content: Catalogue) -> None:
+    near = JudgedPoint("a", "Near.", 12, None, "unsure", topic="the bytes")
+    missed = JudgedPoint("b", "Missed.", 4, None, "missed")
     row = Row("q3", "Explain", "text", "It moves.", 16.0, "0 of 2", 0.0, rubric=(near, missed))
-    (fix,) = fixes(content, content.interviews["M9"], Scorecard((row,)))
+    outright, fix = fixes(content, content.interviews["M9"], Scorecard((row,)))
+    assert (outright.title, outright.is_sure, outright.points) == ("Say the bytes outright", False, 12.0)
     assert (fix.title, fix.is_sure, fix.points) == ("Hold “Explain” beside a full answer", False, 4.0)
-    assert fix.says.startswith("None of its two points were heard in full.")
+    assert fix.says == (
+        "None of its two points was heard in full. If you did say them, say each in one plain sentence next time."
+    )
     absent = replace(missed, topic="the price", near_in=())
-    (fix,) = fixes(content, content.interviews["M9"], Scorecard((replace(row, rubric=(near, absent)),)))
+    _, fix = fixes(content, content.interviews["M9"], Scorecard((replace(row, rubric=(near, absent)),)))
     assert (fix.title, fix.is_sure, fix.points) == ("Cover the price", True, 4.0)
     assert fix.says == "Nothing near it was heard in “Explain”: Missed."
-    assert fixes(content, content.interviews["M9"], Scorecard((replace(row, rubric=(near,)),))) == []
+    said = "FSDP moves what DDP moves."
+    denied = replace(near, heard="contradicted", evidence=(said,))
+    (fix,) = fixes(content, content.interviews["M9"], Scorecard((replace(row, rubric=(denied,)),)))
+    assert (fix.title, fix.points) == ("Check your view of the bytes", 16.0)
+    assert fix.says == f"In “Explain” you said “{said[:-1]}”. That was heard as the opposite of this: Near."
 
 
 def test_a_good_rating_is_proved_by_what_was_right_and_words_come_once(content: Catalogue) -> None:
