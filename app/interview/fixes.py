@@ -83,12 +83,10 @@ def _of_row(content: Catalogue, interview: Interview, question: Question | None,
 
 def _to_unlearn(content: Catalogue, question: Question | None, row: Row) -> Iterator[Fix]:
     """What was said that is false and was not taken back."""
-    weights = sum(point.weight for point in row.rubric) or 1.0
     for each in row.challenged:
         if each.outcome == TAKEN_BACK:
             continue
-        against = [point for point in row.rubric if point.id in each.contradicts]
-        lost = row.points * sum(point.weight * (1 - point.counts) for point in against) / weights
+        lost = _lost(row, [point for point in row.rubric if point.id in each.contradicts])
         again = " and said it again when you were asked" if each.outcome == SAID_AGAIN else ""
         again = " and stood by it when you were asked" if each.outcome == STOOD_BY else again
         again = ", and took it back without what is so" if each.outcome == WITHDRAWN else again
@@ -105,11 +103,10 @@ def _words_to_say(row: Row, read: tuple[Link, ...]) -> Iterator[Fix]:
     said is near, the heaviest of those that were heard as the opposite, and those that something is near, which the
     candidate is to judge; what is left is to be held beside a full answer."""
     told = {point for each in row.challenged if each.outcome != TAKEN_BACK for point in each.contradicts}
-    weights = sum(point.weight for point in row.rubric)
     for point, _ in row.kept:
         if point.id not in told and point.evidence and point.topic:
             told.add(point.id)
-            lost = row.points * point.weight / weights
+            lost = _lost(row, [point])
             said = f"In “{row.title}” you said {quoted(point.evidence[0])} and kept to it when you were asked."
             says = f"{said} {KEPT_IS} {point.point}"
             full = Link(f"#part-{row.id}", "See it below")
@@ -118,29 +115,35 @@ def _words_to_say(row: Row, read: tuple[Link, ...]) -> Iterator[Fix]:
     lacking.sort(key=lambda each: -each.weight)
     links = (*read, Link(f"#part-{row.id}", "Read a full answer"))
 
-    def lost(of: Sequence[JudgedPoint]) -> float:
-        return row.points * sum(each.weight * (1 - each.counts) for each in of) / weights
-
     near = _named([each for each in lacking if each.is_open and each.topic])
     if near:
         says = (
             f"Something near it was heard in “{row.title}”, and counts once you judge that you said it: {near[0].point}"
         )
-        yield Fix(f"Say {_topics(near)} outright", says, lost(near), links, lost(near), is_sure=False)
+        yield Fix(f"Say {_topics(near)} outright", says, _lost(row, near), links, _lost(row, near), is_sure=False)
     denied = next((each for each in lacking if each.heard == "contradicted" and each.evidence and each.topic), None)
     if denied and is_quotable(denied.evidence[0]):
         says = f"In “{row.title}” you said {quoted(denied.evidence[0])}. {KEPT_IS} {denied.point}"
-        worth = lost([denied])
+        worth = _lost(row, [denied])
         yield Fix(f"Check your view of {denied.topic}", says, worth, links, worth, is_sure=False)
         lacking.remove(denied)
     lacking = [each for each in lacking if not each.is_open]
     missing = _named([each for each in lacking if each.is_absent and each.topic])
     if missing:
         says = f"Nothing near it was heard in “{row.title}”: {missing[0].point}"
-        yield Fix(f"Cover {_topics(missing)}", says, lost(missing), links, lost(missing))
+        yield Fix(f"Cover {_topics(missing)}", says, _lost(row, missing), links, _lost(row, missing))
     elif lacking:
         title = f"Hold “{row.title}” beside a full answer"
-        yield Fix(title, _heard_of(row), lost(lacking), links, lost(lacking), is_sure=False)
+        yield Fix(title, _heard_of(row), _lost(row, lacking), links, _lost(row, lacking), is_sure=False)
+
+
+def _lost(row: Row, of: Sequence[JudgedPoint]) -> float:
+    """What some points of a row are worth and were not given."""
+    return (
+        row.points
+        * sum(each.weight * (1 - each.counts) for each in of)
+        / (sum(each.weight for each in row.rubric) or 1)
+    )
 
 
 def _named(points: Sequence[JudgedPoint]) -> Sequence[JudgedPoint]:

@@ -300,8 +300,9 @@ def _outlook(
     if card.level and levels.is_at_least(card.level, "hire"):
         hardly = f"{listed(unrated)}, for which hardly anything was asked here" if unrated else ""
         false = (each.topic for row in asked for each in row.challenged if each.is_held_on)
-        kept = list(dict.fromkeys((*false, *(each.topic for each in _to_return_to(asked)))))[:MOST_TOPICS]
-        look = listed(list(filter(None, (*kept, *weakest, hardly))), "and at")
+        kept = (each.topic for each in _to_return_to(asked))
+        held = list(dict.fromkeys((*false, *kept)))[:MOST_TOPICS]
+        look = listed(list(filter(None, (*held, *weakest, hardly))), "and at")
         yield f"I would take them on; the next round should look at {look}." if look else "I would take them on."
         return
     false = [each.learn for row in asked for each in row.challenged if each.is_held_on]

@@ -16,7 +16,7 @@ from app.interview.expectation import compare, over_sittings
 from app.interview.fixes import fixes
 from app.interview.parts import Reaction, parts_of
 from app.interview.questions import right_answer, rubric_of
-from app.interview.rows import JudgedPoint, Row
+from app.interview.rows import JudgedPoint, Pushed, Row
 from app.interview.scorecards import Scorecard
 from app.interview.scoring import scorecard, with_levels
 from app.interview.verdicts import verdict_in_words
@@ -181,6 +181,11 @@ def test_each_loss_in_words_has_a_fix_and_what_is_near_is_to_be_said_outright(co
     (fix,) = fixes(content, content.interviews["M9"], Scorecard((replace(row, rubric=(denied,)),)))
     assert (fix.title, fix.points) == ("Check your view of the bytes", 16.0)
     assert fix.says == f"In “Explain” you said “{said[:-1]}”. That was heard as the opposite of this: Near."
+    kept = replace(row, rubric=(denied, absent), pushed=(Pushed("q3.probe.a", "", "It does.", "contradicted", "a"),))
+    held, cover = fixes(content, content.interviews["M9"], Scorecard((kept,)))
+    assert (held.title, held.points) == ("Correct your view of the bytes", 12.0)
+    assert "kept to it when you were asked" in held.says
+    assert (cover.title, cover.points) == ("Cover the price", 4.0)
 
 
 def test_a_good_rating_is_proved_by_what_was_right_and_words_come_once(content: Catalogue) -> None:
