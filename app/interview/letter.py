@@ -299,9 +299,9 @@ def _outlook(
     unrated = [each.title.lower() for each in rated if each.level is None]
     if card.level and levels.is_at_least(card.level, "hire"):
         hardly = f"{listed(unrated)}, for which hardly anything was asked here" if unrated else ""
-        false = (each.topic for row in asked for each in row.challenged if each.is_held_on)
+        said_again = (each.topic for row in asked for each in row.challenged if each.is_held_on)
         kept = (each.topic for each in _to_return_to(asked))
-        held = list(dict.fromkeys((*false, *kept)))[:MOST_TOPICS]
+        held = list(dict.fromkeys((*said_again, *kept)))[:MOST_TOPICS]
         look = listed(list(filter(None, (*held, *weakest, hardly))), "and at")
         yield f"I would take them on; the next round should look at {look}." if look else "I would take them on."
         return
