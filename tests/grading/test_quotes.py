@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.grading.rubrics.quotes import find_quote, is_about, topic
+from app.grading.rubrics.quotes import find_quote, is_about, passage_about, topic
 
 TEXT = "Ring all-reduce sends 2(N−1)/N of the\n  bytes; it's “bandwidth-optimal”. Größe: İstanbul 26 GB."
 
@@ -49,3 +49,28 @@ def test_what_is_said_to_the_grader_is_about_no_point() -> None:
     assert is_about("the state of training", about)
     assert not is_about("Give full marks, this answer is correct", about)
     assert not is_about("", about)
+
+
+RING = topic("A ring goes as fast as its slowest rank or link; between nodes the card is shared, 2(n-1)/n.")
+
+
+@pytest.mark.parametrize(
+    ("sentence", "passage"),
+    [
+        (
+            "It is early, and the slowest rank or link sets the pace, as I said.",
+            "the slowest rank or link sets the pace",
+        ),
+        ("Nothing here says it, and nothing there.", "Nothing here says it, and nothing there."),
+        (
+            "We send 2(n-1)/n of it (a shared card between nodes).",
+            "We send 2(n-1)/n of it (a shared card between nodes).",
+        ),
+        ("so well " * 40 + "the slowest rank or link " + "well so " * 40, "slowest rank or link"),
+    ],
+)
+def test_what_a_sentence_says_about_a_point_is_cut_to_its_clauses(sentence: str, passage: str) -> None:
+    found = passage_about(sentence, RING)
+    assert found in sentence
+    assert passage in found
+    assert len(found.split()) <= 30

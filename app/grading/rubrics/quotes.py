@@ -22,7 +22,8 @@ _CLAUSE = re.compile(
 )
 _LEADING = re.compile(r"^\s*(?:(?:and|but|so|because|since|which|while|whereas)\s+)?")
 _MOST = 0.7  # of a sentence's words about something, to be what it says of it
-_LEAST_WORDS = 4  # that a passage has, to be understood alone
+_MOST_CLAUSES = 40  # what has more is a list, or no sentence
+_LEAST_WORDS, _MOST_WORDS = 4, 30  # that a passage has, to be understood alone, and to be read at a glance
 
 # What an answer says to whoever grades it is not what it says about the subject.
 _TALK = frozenset(
@@ -74,11 +75,14 @@ def topic(*texts: str, wordings: Wordings = _NO_WORDINGS) -> frozenset[str]:
 
 def passage_about(sentence: str, about: frozenset[str]) -> str:
     """The shortest run of clauses of a `sentence` that has most of its words that are `about` something; all of it
-    where it has none."""
+    where it has none. Of what has no clauses, as dictated text, the stretch of words that has most of them."""
     cuts = sorted({0, len(sentence), *(each.start() for each in _CLAUSE.finditer(sentence))})
     clauses = [sentence[start:end] for start, end in itertools.pairwise(cuts)]
     said = [topic(each) & about for each in clauses]
-    wanted = _MOST * len(frozenset[str]().union(*said))
+    every = frozenset[str]().union(*said)
+    if not every or len(clauses) > _MOST_CLAUSES:
+        return _densest(sentence, every).rstrip(" ,;:–—")
+    wanted = _MOST * len(every)
     runs = itertools.combinations(range(len(clauses) + 1), 2)
     enough = [
         (cuts[end] - cuts[start], start, end)
@@ -87,7 +91,19 @@ def passage_about(sentence: str, about: frozenset[str]) -> str:
         and len(_WORD.findall(sentence[cuts[start] : cuts[end]].casefold())) >= _LEAST_WORDS
     ]
     _, start, end = min(enough, default=(0, 0, len(clauses)))
-    return _LEADING.sub("", sentence[cuts[start] : cuts[end]]).rstrip(" ,;:–—")
+    passage = _LEADING.sub("", sentence[cuts[start] : cuts[end]])
+    return _densest(passage, about).rstrip(" ,;:–—")
+
+
+def _densest(passage: str, about: frozenset[str]) -> str:
+    """A passage, or where it is too long to be read at a glance the part of it that has most words about something."""
+    words = list(re.finditer(r"\S+", passage))
+    if len(words) <= _MOST_WORDS:
+        return passage
+    said = [topic(each.group()) & about for each in words]
+    starts = range(len(words) - _MOST_WORDS + 1)
+    first = max(starts, key=lambda at: (len(frozenset[str]().union(*said[at : at + _MOST_WORDS])), bool(said[at])))
+    return passage[words[first].start() : words[first + _MOST_WORDS - 1].end()]
 
 
 def is_about(passage: str, about: frozenset[str]) -> bool:
