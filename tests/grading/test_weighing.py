@@ -111,3 +111,22 @@ def test_what_is_met_is_quoted_from_the_sentence_that_says_it() -> None:
     found = verdicts("R09", f"{share} {topology}")
     assert found["topology"].evidence == (topology,)
     assert found["batch-does-not-help"].evidence == (share,)
+
+
+def test_words_in_a_clause_that_denies_them_are_asked_about() -> None:
+    others = (
+        "I'd send one copy per node and let NVLink spread it. The busiest rank decides when the all-to-all ends, so I "
+        "balance with an auxiliary loss or a bias."
+    )
+    denied = "Sending in fp8 doesn't change the bytes."
+    found = verdicts("R13", f"{denied} {others}")
+    assert (found["hide-or-narrow"].verdict, found["hide-or-narrow"].evidence) == ("unsure", (denied,))
+    assert verdicts("R13", f"Sending in fp8 halves the bytes. {others}")["hide-or-narrow"].verdict == "met"
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["Dispatching in fp8 is not only cheaper, it halves the bytes.", "FP8 dispatch needs no more than half the bytes."],
+)
+def test_what_denies_no_statement_is_no_denial(said: str) -> None:
+    assert verdicts("R13", said)["hide-or-narrow"].verdict == "met"

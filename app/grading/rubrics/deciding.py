@@ -51,16 +51,18 @@ def decided(looked: Looked, points: Sequence[Point], weights: Weights) -> Sequen
             graded.append(_weighed(grade, evidence, point, likely[point.id], looked.said, is_wrong_elsewhere))
     plainly = looked.sentences_of(each for each in graded if each.verdict == "contradicted" and not each.surmised)
     kept = (_missed(each.id) if _is_of_another(each, plainly, looked) else each for each in graded)
-    return [_shown(each, likely[each.id], looked.said) for each in kept]
+    return [_shown(each, looked.looks.evidence[each.id], likely[each.id], looked.said) for each in kept]
 
 
-def _shown(grade: PointGrade, chance: Chances, said: Statements) -> PointGrade:
+def _shown(grade: PointGrade, found: PointGrade, chance: Chances, said: Statements) -> PointGrade:
     """A grade as it is shown: what is met by the sentence that says it, and doubted where that is not sure."""
     if grade.verdict != "met":
         return grade
     near, evidence = said.nearnesses.get(grade.id, ()), grade.evidence
     sentence = nearest_sentence(near, evidence[0], said.reading) if len(evidence) == 1 else None
-    return replace(grade, evidence=(sentence,) if sentence else evidence, doubted=chance.met < SURELY_MET)
+    return replace(
+        grade, evidence=(sentence,) if sentence else evidence, doubted=found.doubted or chance.met < SURELY_MET
+    )
 
 
 def _is_of_another(grade: PointGrade, plainly: frozenset[int], looked: Looked) -> bool:
@@ -118,5 +120,7 @@ def _met_after_all(grade: PointGrade, evidence: PointGrade, point: Point, said: 
     if statement is None or not may_be_met(point, said.said_in(statement)):
         return grade
     words = said.said_in(statement)
+    if evidence.doubted and all(each.text in evidence.evidence for each in words):
+        return evidence  # what is most for it denies it
     is_half = statement.half + WHOLE >= statement.right or any(each.is_vague for each in words)
     return PointGrade(grade.id, "met", 0.5 if is_half else 1.0, tuple(each.text for each in words))

@@ -245,7 +245,8 @@ def _grade_point(
         return PointGrade(point.id, "contradicted", 0.0, (wrong.text,), surmised=turned is None)
     partly = half.shown or whole.vague
     if partly is not None or (point.half_at and len(shown) >= point.half_at):
-        return PointGrade(point.id, "met", 0.5, texts_of([*shown, *([partly] if partly else [])]))
+        evidence = texts_of([*shown, *([partly] if partly else [])])
+        return PointGrade(point.id, "met", 0.5, evidence, doubted=whole.denied is not None)
     return _not_met(point, [whole, half, *parts], reading)
 
 
@@ -256,6 +257,9 @@ def _not_met(point: Point, looks: list[Look], reading: Reading) -> PointGrade:
     against = next(filter(None, (whole.against, doubted, *(each.against for each in parts))), None)
     if against is not None:
         return PointGrade(point.id, "contradicted", 0.0, (against.text,), surmised=not against.dismissed)
+    denied = next(filter(None, (each.denied for each in looks)), None)
+    if denied is not None:
+        return PointGrade(point.id, "unsure", 0.0, (denied.text,), doubted=True)
     doubtful = whole.listed or half.vague or next(filter(None, (nearly(each, reading) for each in point.met)), None)
     if doubtful is not None:
         return PointGrade(point.id, "unsure", 0.0, (doubtful.text,))

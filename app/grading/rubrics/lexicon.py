@@ -147,6 +147,12 @@ ALTERNATIVES = tuple(
 # Words and signs with which another clause may begin, as stems.
 CLAUSE_BREAKS = frozenset({",", "—", "–", "and", "but", "while", "wherea", "although", "though", "unlik"})
 
+# … and with these another statement begins.
+STATEMENT_BREAKS = CLAUSE_BREAKS | {":", "(", ")", "becaus", "so", "which", "sinc", "therefor", "henc"}
+
+# What says in a clause that it is not so, as stems; "without" and "instead" say of something else that it is not there.
+DENIALS = frozenset({"not", "no", "never", "nobodi"})
+
 # A sentence that says of something that it is wrong does not claim it.
 REFUTERS = frozenset(
     {

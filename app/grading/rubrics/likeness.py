@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
-from app.grading.rubrics.lexicon import CLAUSE_BREAKS, FUNCTION_STEMS, stem
+from app.grading.rubrics.lexicon import FUNCTION_STEMS, STATEMENT_BREAKS, stem
 from app.grading.rubrics.reading import NO_WORDINGS, Reading, Sentence, read
 from app.grading.rubrics.wordings import Wordings
 
@@ -32,7 +32,6 @@ SHORT = 16  # words and signs of a sentence that may be half of a statement
 OFTEN, OWN = 0.1, 3.0
 _DENIED = "!"  # before a word that is denied
 _SMALL = FUNCTION_STEMS | {stem(word) for word in ("need", "matter", "point", "use", "reason")}
-_BREAKS = CLAUSE_BREAKS | {":", "(", ")", "becaus", "so", "which", "sinc", "therefor", "henc"}
 
 
 @dataclass(frozen=True)
@@ -284,7 +283,7 @@ def _cuts(sentence: Sentence) -> list[int]:
     """Where its clauses begin, and where the last one ends."""
     cuts, words = [0], 0
     for at, token in enumerate(sentence.tokens):
-        if token.stem in _BREAKS and words >= SHORTEST:
+        if token.stem in STATEMENT_BREAKS and words >= SHORTEST:
             cuts.append(at)
             words = 0
         words += token.stem.isalpha()

@@ -17,13 +17,15 @@ CLAIM_REACH = 16
 @dataclass(frozen=True)
 class Look:
     """What was found of some evidence: in a statement, in one that commits to nothing, in a mere row, or against it:
-    called unnecessary or said of another subject, or else `turned`, said to grow where it stays."""
+    called unnecessary or said of another subject, or else `turned`, said to grow where it stays. `denied` is what
+    stands in a clause that denies something."""
 
     shown: Passage | None = None
     vague: Passage | None = None
     listed: Passage | None = None
     against: Passage | None = None
     turned: Passage | None = None
+    denied: Passage | None = None
 
 
 def texts_of(passages: Iterable[Passage]) -> tuple[str, ...]:
@@ -37,7 +39,7 @@ def look(patterns: tuple[Pattern, ...], reading: Reading, course: Course | None 
     others = {
         passage.sentence for each, passage in everything if course and _takes_another(course, each, reading, passage)
     }
-    listed = against = vague = turned = None
+    listed = against = vague = turned = denied = None
     for _, found in everything:
         if not reading.is_said(found.sentence):
             listed = listed or found
@@ -45,11 +47,13 @@ def look(patterns: tuple[Pattern, ...], reading: Reading, course: Course | None 
             against = against or found
         elif found.sentence in others:
             turned = turned or found
+        elif found.denied:
+            denied = denied or found
         elif reading.sentences[found.sentence].is_vague:
             vague = vague or found
         else:
             return Look(shown=found)
-    return Look(None, vague, listed, against, turned)
+    return Look(None, vague, listed, against, turned, denied)
 
 
 def _takes_another(course: Course, pattern: Pattern, reading: Reading, passage: Passage) -> bool:

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from app.grading.rubrics.lexicon import ALTERNATIVES
+from app.grading.rubrics.lexicon import ALTERNATIVES, DENIALS, STATEMENT_BREAKS
 from app.grading.rubrics.patterns import Atom, Formula, Group, Pattern, Value, Words
 from app.grading.rubrics.reading import Reading, Sentence
 from app.grading.rubrics.stated_numbers import Number
@@ -17,6 +17,10 @@ MOST_SPANS = 40
 BOUND = 8  # how near a number its subject stands
 MOST_CLAUSES = 60  # words; what is longer has lost its punctuation, and its clauses are not known
 AROUND = 12  # how near a word must stand to speak of the evidence
+# "Not only", "no more than".
+_OF_DEGREE = frozenset({"onli", "just", "matter", "mere", "all", "everi", "more", "less", "later"})
+# With these begins a condition, or what is said of a thing: "if that is not enough", "a rank that never came".
+_SUBORDINATE = frozenset({"if", "unless", "when", "until", "where", "that", "who", "than"})
 _JOINING = frozenset({"and", "but", "becaus", "so"})
 
 Span = tuple[int, int]
@@ -24,13 +28,14 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True)
 class Passage:
-    """Where evidence stands: the sentence's number, or the first of two; whether it is called unnecessary there, and
-    whether it is said there of another subject."""
+    """Where evidence stands: the sentence's number, or the first of two; whether it is called unnecessary there,
+    whether it is said there of another subject, and whether what its clause says of it is denied."""
 
     sentence: int
     text: str
     dismissed: bool = False
     swapped: bool = False
+    denied: bool = False
 
 
 def find(
@@ -40,12 +45,15 @@ def find(
 
     Where one of `rivals` stands inside, another subject than that of the pattern is spoken of.
     """
-    against = None
+    denied = against = None
     for found in _all(pattern, reading, reach, rivals - pattern.stems):
-        if not found.dismissed and not found.swapped:
+        if found.dismissed or found.swapped:
+            against = against or found
+        elif found.denied:
+            denied = denied or found
+        else:
             return found
-        against = against or found
-    return against
+    return denied or against
 
 
 def _all(pattern: Pattern, reading: Reading, reach: int, rivals: frozenset[str]) -> Iterator[Passage]:
@@ -56,7 +64,8 @@ def _all(pattern: Pattern, reading: Reading, reach: int, rivals: frozenset[str])
             continue
         dismissed = _is_dismissed(span, sentence, pattern.stems)
         if len(pattern.places) == 1:
-            yield Passage(index, sentence.text, dismissed, _is_swapped(pattern, (sentence,)))
+            denied = _is_denied(span, pattern, sentence)
+            yield Passage(index, sentence.text, dismissed, _is_swapped(pattern, (sentence,)), denied)
             continue
         near = range(max(0, index - 1), min(len(reading.sentences), index + 2))
         second = next((each for each in near if place(pattern.places[1], reading.sentences[each], reach)), None)
@@ -137,6 +146,20 @@ def _is_dismissed(span: Span, sentence: Sentence, own: frozenset[str] = frozense
         span[0] - AROUND <= at <= span[1] + AROUND and own.isdisjoint(words) and not _ends(sentence, at, span[0])
         for at, words in sentence.dismissals
     )
+
+
+def _is_denied(span: Span, pattern: Pattern, sentence: Sentence) -> bool:
+    """Whether the one clause in which all words of evidence stand says behind the first of them that something is not
+    so, and the evidence does not say that itself. A number is what it is, whatever else is denied."""
+    if pattern.denies or pattern.has_numbers or len(sentence.tokens) > MOST_CLAUSES:
+        return False
+    stems = [token.stem for token in sentence.tokens]
+    if not STATEMENT_BREAKS.isdisjoint(stems[span[0] : span[1] + 1]):
+        return False
+    ends = STATEMENT_BREAKS | _SUBORDINATE
+    clause = list(itertools.takewhile(lambda word: word not in ends, stems[span[0] :]))
+    own = DENIALS - pattern.stems
+    return any(word in own and after not in _OF_DEGREE for word, after in itertools.pairwise([*clause, ""]))
 
 
 def _ends(sentence: Sentence, start: int, end: int) -> bool:

@@ -98,6 +98,12 @@ class Pattern:
         groups = (group for group in self.places[0] if all(isinstance(atom, Words) for atom in group))
         return tuple(frozenset(_first_words(group)) for group in groups)
 
+    @cached_property
+    def denies(self) -> bool:
+        """Whether it looks for something that is denied."""
+        atoms = (atom for groups in self.places for group in groups for atom in group)
+        return any(isinstance(atom, Words) and atom.denied for atom in atoms)
+
     def may_stand(self, stems: frozenset[str]) -> bool:
         """Whether a sentence of these stems can have its first sentence: of most it cannot, and to ask is quick."""
         return not any(words.isdisjoint(stems) for words in self.first_words)
