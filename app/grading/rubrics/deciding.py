@@ -54,15 +54,14 @@ def decided(looked: Looked, points: Sequence[Point], weights: Weights) -> Sequen
     return [_shown(each, looked.looks.evidence[each.id], likely[each.id], looked.said) for each in kept]
 
 
-def _shown(grade: PointGrade, found: PointGrade, chance: Chances, said: Statements) -> PointGrade:
+def _shown(grade: PointGrade, evidence: PointGrade, chance: Chances, said: Statements) -> PointGrade:
     """A grade as it is shown: what is met by the sentence that says it, and doubted where that is not sure."""
     if grade.verdict != "met":
         return grade
-    near, evidence = said.nearnesses.get(grade.id, ()), grade.evidence
-    sentence = nearest_sentence(near, evidence[0], said.reading) if len(evidence) == 1 else None
-    return replace(
-        grade, evidence=(sentence,) if sentence else evidence, doubted=found.doubted or chance.met < SURELY_MET
-    )
+    near, said_in = said.nearnesses.get(grade.id, ()), grade.evidence
+    sentence = nearest_sentence(near, said_in[0], said.reading) if len(said_in) == 1 else None
+    is_doubted = evidence.doubted or chance.met < SURELY_MET
+    return replace(grade, evidence=(sentence,) if sentence else said_in, doubted=is_doubted)
 
 
 def _is_of_another(grade: PointGrade, plainly: frozenset[int], looked: Looked) -> bool:
