@@ -20,7 +20,7 @@ def findings(rows: Sequence[Row], answer: str, grade: Mapping[str, Any], mistake
     """A finding for each point, each critical mistake (`mistakes` are their texts by id), and each sentence that is
     false and about no point. What is so instead of a false sentence stands once. `grade` is as it is kept; one of
     earlier days has its corrections among its notes."""
-    found = [*_of_points(rows, answer), *_critical(grade["critical"], mistakes)]
+    found = _with_mistakes(_of_points(rows, answer), grade["critical"], mistakes)
     return _corrected(found, grade.get("corrections", ()))
 
 
@@ -70,21 +70,21 @@ def _why(row: Row, answer: str, close: str | None) -> str:
     return why_less(verdict, row.credit, row.point.text.striptags(), row.point.half, answer)
 
 
-def _critical(critical: Sequence[Mapping[str, Any]], texts: Mapping[str, str]) -> list[Finding]:
-    """Critical mistakes among the notes: they cost no points of their own, but hold the level."""
-    return [
-        Finding(
-            f"critical-{each['id']}",
-            texts.get(each["id"], each["id"]),
-            CRITICAL,
-            "contra",
-            0.0,
-            0.0,
-            "no",
-            tuple(each["evidence"]),
-        )
-        for each in critical
-    ]
+def _with_mistakes(
+    points: Sequence[Finding], critical: Sequence[Mapping[str, Any]], texts: Mapping[str, str]
+) -> list[Finding]:
+    """The findings with critical mistakes among them: where a point is contradicted by the same sentence, there; else
+    as one of its own, which costs no points and holds the level."""
+    marked = list(points)
+    for mistake in critical:
+        said = tuple(mistake["evidence"])
+        at = next((at for at, each in enumerate(points) if each.kind == "no" and set(said) <= set(each.evidence)), None)
+        if said and at is not None:
+            marked[at] = replace(points[at], verdict=f"{points[at].verdict}, {CRITICAL.lower()}")
+            continue
+        text = texts.get(mistake["id"], mistake["id"])
+        marked.append(Finding(f"critical-{mistake['id']}", text, CRITICAL, "contra", 0.0, 0.0, "no", said))
+    return marked
 
 
 def _corrected(heard: Sequence[Finding], corrections: Sequence[Mapping[str, str]]) -> list[Finding]:

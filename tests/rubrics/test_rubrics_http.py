@@ -161,6 +161,18 @@ def test_a_false_sentence_about_no_point_stands_among_what_was_false(content: Ca
     assert result.reason == '“NVLink is "slow" <b>” is not so'
 
 
+def test_a_critical_mistake_stands_at_the_point_that_it_contradicts(content: Catalogue) -> None:
+    rubric = content.rubrics["R07"]
+    said = "I raise the time-out."
+    points = [{"id": "short-time-out", "verdict": "contradicted", "credit": 0.0, "evidence": [said]}]
+    critical = [{"id": "longer-time-out", "evidence": [said]}]
+    for graded, words in ((points, ["Contradicted, critical"]), ([], ["Critical"])):
+        grade = {"points": graded, "critical": critical, "notes": []}
+        result = result_view(rubric, RubricAnswer(text=said, grade=grade, score=0.0, level="no hire", judged={}))
+        assert [each.finding.verdict for each in result.marked.notes] == words
+        assert result.reason == "it raises the time-out as the cure"
+
+
 def test_a_grade_of_earlier_days_still_shows_its_corrections_among_its_notes(content: Catalogue) -> None:
     note = "Not so: “NVLink is slow.” It is fast."
     grade = {"points": [], "critical": [], "notes": [note]}

@@ -127,7 +127,7 @@ def grade(rubric: Rubric, text: str, judged: Mapping[str, bool] | None = None) -
     if reading.is_stuffed:
         capped = True
         notes.append(f"{TERMS_IN_A_ROW}; they can be no more than {CAP}.")
-    if wrong:
+    if wrong and not is_at_least(CAP, level_of(score)):
         capped = True
         notes.append(f"{MUCH_IS_WRONG}; the rest cannot lift it over {CAP}.")
     undecided = not capped and is_at_least(level_of(score), UNDECIDED_CAP) and not _takes_stance(rubric, reading)
