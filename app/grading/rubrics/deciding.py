@@ -57,7 +57,7 @@ def decided(looked: Looked, points: Sequence[Point], weights: Weights) -> Sequen
 def _shown(grade: PointGrade, evidence: PointGrade, chance: Chances, said: Statements) -> PointGrade:
     """A grade as it is shown: what is met by the sentence that says it, and doubted where that is not sure."""
     if grade.verdict != "met":
-        return grade
+        return replace(grade, doubted=False)
     near, said_in = said.nearnesses.get(grade.id, ()), grade.evidence
     sentence = nearest_sentence(near, said_in[0], said.reading) if len(said_in) == 1 else None
     is_doubted = evidence.doubted or chance.met < SURELY_MET
