@@ -50,7 +50,7 @@ def decided(looked: Looked, points: Sequence[Point], weights: Weights) -> Sequen
             is_wrong_elsewhere = bool(against - {point.id})
             graded.append(_weighed(grade, evidence, point, likely[point.id], looked.said, is_wrong_elsewhere))
     plainly = looked.sentences_of(each for each in graded if each.verdict == "contradicted" and not each.surmised)
-    kept = (_missed(each.id) if _is_of_another(each, plainly, looked) else each for each in graded)
+    kept = (_missed(each.id) if _says_nothing(each, plainly, looked) else each for each in graded)
     return [_shown(each, looked.looks.evidence[each.id], likely[each.id], looked.said) for each in kept]
 
 
@@ -62,6 +62,11 @@ def _shown(grade: PointGrade, evidence: PointGrade, chance: Chances, said: State
     sentence = nearest_sentence(near, said_in[0], said.reading) if len(said_in) == 1 else None
     is_doubted = evidence.doubted or chance.met < SURELY_MET
     return replace(grade, evidence=(sentence,) if sentence else said_in, doubted=is_doubted)
+
+
+def _says_nothing(grade: PointGrade, plainly: frozenset[int], looked: Looked) -> bool:
+    """Whether what is surmised of a point is of another, or what may be it is known to be false: nobody is asked."""
+    return _is_of_another(grade, plainly, looked) or (grade.verdict == "unsure" and _is_false(grade, looked))
 
 
 def _is_of_another(grade: PointGrade, plainly: frozenset[int], looked: Looked) -> bool:
