@@ -8,9 +8,20 @@ from dataclasses import dataclass
 from app.content.interview_schemas import Interview
 from app.interview.challenging import LEFT_OPEN, SAID_AGAIN, STILL_WRONG, STOOD_BY, TAKEN_BACK, WITHDRAWN
 from app.interview.falsehoods import quoted
+from app.interview.lessons import LEAST_LOST
 from app.interview.parts import Part, Reactions, parts_of
 from app.interview.replying import stands_by, takes_back
-from app.interview.rows import NO_ANSWER, NOT_ASKED, Challenged, JudgedPoint, Pushed, Row, has_stayed
+from app.interview.rows import (
+    NO_ANSWER,
+    NOT_ASKED,
+    TO_JUDGE,
+    VERDICTS,
+    Challenged,
+    JudgedPoint,
+    Pushed,
+    Row,
+    has_stayed,
+)
 from app.interview.scorecards import Scorecard
 from app.reveal.meter import Meter
 from app.reveal.words import CLASSES, NOT_HEARD, UNDERLINED, Finding, Marked, mark, nearest, stands_in, why_less
@@ -57,6 +68,21 @@ class Asked:
     @property
     def points(self) -> float:
         return sum(part.row.points for part in self.parts)
+
+    @property
+    def reached(self) -> float:
+        return sum(part.row.reached for part in self.parts)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing of it was lost, is false, or is for the candidate to judge."""
+        return not any(
+            row.lost >= LEAST_LOST
+            or row.challenged
+            or row.verdict in (TO_JUDGE, VERDICTS["wrong"])
+            or any(each.is_open for each in row.rubric)
+            for row in (part.row for part in self.parts)
+        )
 
     @property
     def left_out(self) -> str:

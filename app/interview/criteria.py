@@ -40,12 +40,14 @@ _BY_KIND = {"givens": "structure", "set": "trade-offs", "configuration": "trade-
 @dataclass(frozen=True)
 class Quote:
     """What was said, and how it counted: `kind` as evidence is underlined. `part` is where; empty for all of it. Only
-    what the candidate wrote `is_words`; a number or a choice is told of."""
+    what the candidate wrote `is_words`; a number or a choice is told of. What is known to be wrong `is_false`; of
+    other words against a point it is only heard."""
 
     text: str
     kind: str
     part: str = ""
     is_words: bool = False
+    is_false: bool = False
 
 
 @dataclass(frozen=True)
@@ -118,6 +120,8 @@ def _shares(row: Row, wrong: Sequence[SaidNumber]) -> Iterator[tuple[str, _Share
     for point in row.rubric:
         worth = row.points * point.weight / weights
         quote = _point_quote(point)
+        if quote and quote.kind == "no":
+            quote = replace(quote, is_false=not row.false_words.isdisjoint(point.evidence))
         if quote and point.credit and not against.isdisjoint(point.evidence):
             quote = None  # a sentence that speaks against another point proves none
         if quote and point.credit and say_one(quote.text, wrong):
@@ -127,10 +131,13 @@ def _shares(row: Row, wrong: Sequence[SaidNumber]) -> Iterator[tuple[str, _Share
         yield "correctness", _Share(0.0, row.points)
     for false in row.challenged:
         if not false.is_taken_back:
-            yield "correctness", _taken_off(row, false.contradicts, _words_quote(false.quote, "no"))
+            yield (
+                "correctness",
+                _taken_off(row, false.contradicts, replace(_words_quote(false.quote, "no"), is_false=True)),
+            )
     for point, _ in row.kept:
         if point.evidence:
-            yield "correctness", _taken_off(row, (point.id,), _words_quote(point.evidence[0], "un"))
+            yield "correctness", _taken_off(row, (point.id,), _words_quote(point.evidence[0], "no"))
 
 
 def _taken_off(row: Row, against: Collection[str], quote: Quote) -> _Share:
@@ -164,7 +171,7 @@ def _number_quote(row: Row) -> Quote | None:
 
 def _point_quote(point: JudgedPoint) -> Quote | None:
     """The words that a point rests on, first those that were said unasked."""
-    kinds = {"met": "ok", "contradicted": "un"}  # that it is the opposite is only heard
+    kinds = {"met": "ok", "contradicted": "no"}
     if point.reply and point.pushed and is_an_answer(point.reply[0]):
         return _words_quote(point.reply[0], "un")
     if point.heard in kinds and point.evidence:

@@ -23,6 +23,7 @@ LEAST_LEFT = 4  # words of a clause that says something by itself
 _CLAUSE = re.compile(
     r"(?:[,:;]\s+|\s+[–—-]+\s+|\s+(?=(?:because|since|so that|whereas|while|but|although|which)\b))", re.IGNORECASE
 )
+_REASON = re.compile(r"(?:because|since)\b", re.IGNORECASE)
 
 
 def hear_what_is_left(
@@ -70,7 +71,8 @@ def without(answer: str, held: Iterable[Held], wordings: Wordings) -> str:
 
 
 def _without_clauses(sentence: str, held: Sequence[Held], wordings: Wordings) -> str:
-    """A false sentence without the clauses that are false; nothing where no clause makes it so."""
+    """A false sentence without the clauses that are false; nothing where no clause makes it so, or only a reason does:
+    what that is given for falls with it."""
     spans, start = list[tuple[int, int]](), 0
     for cut in _CLAUSE.finditer(sentence):
         spans.append((start, cut.start()))
@@ -80,7 +82,7 @@ def _without_clauses(sentence: str, held: Sequence[Held], wordings: Wordings) ->
     false = set[int]()
     for each in held:
         of_it = {at for at, clause in enumerate(clauses) if _is_false(each, clause, wordings)}
-        of_it = of_it or set(_what_makes_it_so(each, clauses, wordings)[:1])
+        of_it = of_it or {at for at in _what_makes_it_so(each, clauses, wordings)[:1] if not _REASON.match(clauses[at])}
         if not of_it:
             return ""
         false |= of_it

@@ -111,7 +111,7 @@ class _Weighing:
         point = self.points[heard.id]
         if lean > FOR and is_told and says_it and may_be_met(point, said) and not _says_part_of(point, said):
             return PointGrade(heard.id, "met", 1.0, words)
-        if lean < AGAINST:
+        if lean < AGAINST and nearest.of_most > OWN:
             if nearest.lean > BY_ITSELF:
                 return PointGrade(heard.id, "unsure", 0.0, words)
             denies = is_told and not any(each.refutes for each in said)

@@ -1,5 +1,6 @@
 // A field that leaves of a long page only what contains all its words: groups without any go, those with some open.
-// What the address names after # is opened too, also where the browser does not.
+import "./folds.js";
+
 const list = /** @type {HTMLElement} */ (document.querySelector("[data-sift]"));
 const holder = /** @type {HTMLElement} */ (list.querySelector(".sift"));
 const field = holder.querySelector("input");
@@ -23,14 +24,6 @@ function sift() {
   status.textContent = words.length ? `${found || "None"} of ${items.length}` : "";
 }
 
-function openNamed() {
-  const named = document.getElementById(decodeURIComponent(location.hash.slice(1)));
-  const around = named?.closest("details");
-  if (!around || around.open) return;
-  around.open = true;
-  named.scrollIntoView();
-}
-
 holder.hidden = false;
 field.addEventListener("input", sift);
 field.addEventListener("keydown", (event) => {
@@ -38,9 +31,4 @@ field.addEventListener("keydown", (event) => {
   field.value = "";
   sift();
 });
-addEventListener("hashchange", openNamed);
-addEventListener("beforeprint", () => {
-  for (const each of list.querySelectorAll("details")) each.open = true;
-});
-openNamed();
 if (field.value) sift(); // kept by the browser over a reload

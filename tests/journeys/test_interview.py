@@ -163,7 +163,23 @@ def _reads_the_scorecard(page: Page, state: float) -> None:
     expect(page.locator("#part-q3 .ans .ev.ok").first).to_contain_text("frees the gathered weights")
     expect(page.locator(".sheet3 li").first).to_contain_text("24 points")  # the first number, and what it would give
     expect(page.locator(".sheet3 a").first).to_be_visible()
+    _opens_what_lost_nothing(page)
     _never_scrolls_sideways(page)
+
+
+def _opens_what_lost_nothing(page: Page) -> None:
+    """Questions in which something was lost stand open; the others open from the list, by keyboard, and on paper."""
+    listed, arranged = page.locator(".asked-list > li"), page.locator("#question-4 .debrief")
+    expect(listed).to_have_count(4)
+    expect(listed.first).to_contain_text("Wrong, Right")
+    expect(page.locator("#question-1 .debrief")).to_be_visible()
+    expect(arranged).to_be_hidden()
+    page.emulate_media(media="print")
+    expect(arranged).to_be_visible()
+    page.emulate_media(media="screen")
+    expect(arranged).to_be_hidden()
+    listed.last.get_by_role("link").press("Enter")
+    expect(arranged).to_be_visible()
 
 
 def _never_scrolls_sideways(page: Page) -> None:
