@@ -29,6 +29,8 @@ _JOINS = (
     " through until when where whereas which while who with within without"
 )
 _JOINING = frozenset(_JOINS.split())
+# "Chooses with a reason", "Knows the usual causes": what it is about comes behind the colon.
+_LEADS_IN = re.compile(r"[A-Z][a-z]+s (?:an?|by|from|how|its|one|the|two|what|when|which|who|with)\b")
 _SENTENCE = re.compile(r"[^.!?;\n]*(?:[.](?=\S)[^.!?;\n]*)*(?:[.!?;]|$)")
 
 
@@ -154,19 +156,24 @@ def cut_short(text: str, words: int = MOST_QUOTED) -> str:
     said = text.split()
     if len(said) <= words:
         return text.strip().rstrip(".;:")
-    ends = [
-        at
-        for at in range(LEAST_NAMED, words + 1)
-        if said[at - 1][-1] in ",;:)" or said[at].casefold() in _JOINING or said[at].startswith("(")
-    ]
+    ends = [at for at in range(LEAST_NAMED, words + 1) if _may_end(said, at)]
     return " ".join(said[: max(ends, default=words)]).rstrip(",;:") + " …"
 
 
+def _may_end(said: Sequence[str], at: int) -> bool:
+    """Whether what stands before a word is something whole."""
+    before, following = " ".join(said[:at]), said[at]
+    is_end = before[-1] in ",;:)" or following.casefold() in _JOINING or following.startswith("(")
+    return is_end and before.count("(") == before.count(")")
+
+
 def named(point: str) -> str:
-    """What a point begins with, up to where its first clause ends: a name for it in a sentence."""
+    """What a point begins with, up to where its first clause ends: a name for it in a sentence. What only says that
+    something is named, or chosen, is none."""
     for end in re.finditer(r"[,;:](?=\s)|\.$", point):
         before = point[: end.start()]
-        if len(before.split()) >= LEAST_NAMED and before.count("(") == before.count(")"):
+        is_whole = len(before.split()) >= LEAST_NAMED and before.count("(") == before.count(")")
+        if is_whole and not (end.group() == ":" and _LEADS_IN.match(before)):
             return cut_short(before)
     return cut_short(point)
 

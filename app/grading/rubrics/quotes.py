@@ -24,6 +24,7 @@ _LEADING = re.compile(r"^\s*(?:(?:and|but|so|because|since|which|while|whereas)\
 _MOST = 0.7  # of a sentence's words about something, to be what it says of it
 _MOST_CLAUSES = 40  # what has more is a list, or no sentence
 _LEAST_WORDS, _MOST_WORDS = 4, 30  # that a passage has, to be understood alone, and to be read at a glance
+_GLANCE = 40  # words of a passage that is not cut yet
 
 # What an answer says to whoever grades it is not what it says about the subject.
 _TALK = frozenset(
@@ -98,7 +99,7 @@ def passage_about(sentence: str, about: frozenset[str]) -> str:
 def _densest(passage: str, about: frozenset[str]) -> str:
     """A passage, or where it is too long to be read at a glance the part of it that has most words about something."""
     words = list(re.finditer(r"\S+", passage))
-    if len(words) <= _MOST_WORDS:
+    if len(words) <= _GLANCE:
         return passage
     said = [topic(each.group()) & about for each in words]
     starts = range(len(words) - _MOST_WORDS + 1)
