@@ -71,7 +71,8 @@ class ResultView:
         if lost is None:
             return "nothing missed"
         name = cut_short(lost.name, MOST_IN_A_TITLE)
-        return {
+        lifted = "lifted by its definitions; " if self.lifted_by else ""
+        return lifted + {
             "contradicted": f"“{name}” was heard the other way round",
             "half met": f"only half was heard of “{name}”",
             "unsure": f"“{name}” was not heard outright",
