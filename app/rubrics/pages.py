@@ -76,6 +76,7 @@ class ResultView:
             "contradicted": f"“{name}” was heard the other way round",
             "half met": f"only half was heard of “{name}”",
             "unsure": f"“{name}” was not heard outright",
+            TAKEN_BACK: f"you took back “{name}”",
         }.get(self.by_id[lost.id].verdict, f"nothing was heard of “{name}”")
 
     @property

@@ -242,6 +242,7 @@ def test_what_was_met_can_be_taken_back_and_given_again(client: TestClient) -> N
     shown = client.get(address).text
     assert "No hire, 0 %" in shown
     assert '<b class="missed">Taken back</b>' in shown
+    assert "1 taken back" in shown
     assert '<input type="hidden" name="point.fragmentation" value="met">' in shown  # unchecked, it is meant again
     client.post(f"{address}/judgements", data={"point.fragmentation": "met"})
     assert "No hire, 11 %" in client.get(address).text
