@@ -47,11 +47,14 @@ def learned(before: Scorecard, now: Scorecard) -> tuple[Learned, ...]:
 
 
 def _learned(before: Mapping[str, Row], now: Sequence[Row]) -> Iterator[Learned]:
+    wrong = {row.question for row in now if not row.is_follow_up and row.verdict != "right"}
     for row in now:
         then = before.get(row.id)
         if then is None or not row.points:
             continue
         if row.kind != "text":
+            if row.own_key or (row.is_follow_up and row.question in wrong):
+                continue  # right after what is wrong
             if row.verdict == "right" and then.lost > 0 and then.verdict not in ("right", NOT_ASKED):
                 yield Learned(row.id, row.title, ())
             continue

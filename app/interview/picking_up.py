@@ -42,12 +42,17 @@ _IS_TORN = re.compile(
     r"|can|could|should|would|will|to|of|by|for|from|in|on|at|with|without|per|not|\w+ing)\b",
     re.I,
 )
-# What stands behind a comma is a clause of its own where it has a subject.
+# What stands behind a comma is a clause of its own where it has a subject; where that is a thing, with a verb: it may
+# be one of a row.
 _HAS_A_SUBJECT = re.compile(
-    r"^(?:i|we|you|it|they|he|she|one|there|this|that|these|those|the|a|an|each|every|all|both|no|nobody|nothing|my|our"
-    r"|its|their|everybody|everyone)\b",
+    r"^(?:i|we|you|it|they|he|she|one|there|this|that|these|those|nobody|nothing|everybody|everyone)\b"
+    r"|^(?:the|a|an|each|every|all|both|no|my|our|its|their)\b.*\b(?:is|are|was|were|has|have|had|does|do|did|can|could"
+    r"|will|would|should|must|may|might|needs|takes?|goes|go|comes?|gets?|holds|keeps?|sends|moves|costs|grows?"
+    r"|falls?|stays?|sits?|lies|waits?|blocks|leaves?|makes?|runs|gives?|starts|ends|fits?)\b",
     re.I,
 )
+# A condition at the end of a piece, of which what follows from it stands in the next one.
+_CONDITION = re.compile(r"[\s,]+(?:(?:and|but|so|or)\s+)?(?:if|when|once|unless|as long as)\b[^,;]*[,;:]?$", re.I)
 _TRAILS = re.compile(
     r"[\s,]+(?:i (?:think|guess|suppose|believe|would say)|you know|or so|right)$"
     r"|,\s+(?:and|but|so|or)(?:\s+\w+){1,2}$",
@@ -159,6 +164,7 @@ def _clauses(said: str) -> Iterator[str]:
                 pieces[-1] = joined
             else:
                 pieces.append(piece)
+        pieces = [*(_CONDITION.sub("", each) for each in pieces[:-1]), *pieces[-1:]]
         yield from (
             short
             for number, piece in enumerate(pieces)

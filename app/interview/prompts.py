@@ -15,7 +15,6 @@ from app.grading.numbers import UNIT
 from app.interview.challenging import asked_of
 from app.interview.parts import Answers, Part, Reaction, Values, known_to, unlinked
 from app.interview.questions import asked_about, leads_somewhere
-from app.words import capital
 
 # What is asked about an item that was put too early, where it has no question of its own.
 MISPLACED = "What has to be there before it, and where is that in yours?"
@@ -208,10 +207,9 @@ def _gone_on_from(reaction: Reaction) -> Markup:
 
 
 def _in_quotes(words: str) -> Markup:
-    """What was said, as a sentence of its own in quotation marks, with the mark that ends it behind them."""
+    """What was said, as it was written, in quotation marks, with the mark that ends it behind them."""
     said = words.strip().rstrip(".;:,")
-    first, end = said.split(maxsplit=1)[0] if said else "", "" if said[-1:] in "?!…" else "."
-    return Markup("<q>{}</q>{}").format(capital(said) if first.isalpha() else said, end)
+    return Markup("<q>{}</q>{}").format(said, "" if said[-1:] in "?!…" else ".")
 
 
 def probe_question(point: ProbedPoint, expressions: Expressions) -> str:

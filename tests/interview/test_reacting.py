@@ -222,7 +222,7 @@ def _probe(sat: Sat) -> Part:
         ),
         (
             "So basically the weights of a layer are freed after forward, which is nice.",
-            "You said: <q>The weights of a layer are freed after forward, which is nice</q>. How many bytes",
+            "You said: <q>the weights of a layer are freed after forward, which is nice</q>. How many bytes",
         ),
     ],
 )
