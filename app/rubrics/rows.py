@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,18 +15,20 @@ from app.content.rubric_schemas import RubricFile
 from app.grading.rubrics.quotes import passage_about, topic
 from app.reveal.words import CLASSES, named
 
+OWN_WORD = 3.0  # how much more a word of a point tells than one of its evidence
 TAKEN_BACK = "taken back"  # what was met by words that the learner did not mean so
 
 
 @dataclass(frozen=True)
 class PointView:
-    """A point of a rubric as text. It is `about` these stems and numbers, in any of its wordings."""
+    """A point of a rubric as text. It is `about` these stems and numbers, in any of its wordings; those that few points
+    of the rubric are about tell more."""
 
     id: str
     text: Markup
     half: str | None
     weight: int
-    about: frozenset[str]
+    about: Mapping[str, float]
 
     @property
     def name(self) -> str:
@@ -87,16 +90,15 @@ class Row:
 def point_views(rubric: RubricFile) -> tuple[PointView, ...]:
     """The points of a rubric with their numbers computed. Raises ExpressionError."""
     values = rubric.values()
-    return tuple(
-        PointView(
-            each.id,
-            text := render_inline(each.text, Expressions(values)),
-            each.half,
-            each.weight,
-            topic(text.striptags(), each.half or "", each.evidence_words),
-        )
-        for each in rubric.points
-    )
+    texts = {each.id: render_inline(each.text, Expressions(values)) for each in rubric.points}
+    own = {each.id: topic(texts[each.id].striptags()) for each in rubric.points}
+    every = {each.id: own[each.id] | topic(each.half or "", each.evidence_words) for each in rubric.points}
+    having = Counter(word for words in every.values() for word in words)
+
+    def about(point: str) -> dict[str, float]:
+        return {word: (OWN_WORD if word in own[point] else 1.0) / having[word] for word in every[point]}
+
+    return tuple(PointView(each.id, texts[each.id], each.half, each.weight, about(each.id)) for each in rubric.points)
 
 
 def make_row(

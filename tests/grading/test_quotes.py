@@ -51,7 +51,9 @@ def test_what_is_said_to_the_grader_is_about_no_point() -> None:
     assert not is_about("", about)
 
 
-RING = topic("A ring goes as fast as its slowest rank or link; between nodes the card is shared, 2(n-1)/n.")
+RING = dict.fromkeys(
+    topic("A ring goes as fast as its slowest rank or link; the card is shared between nodes, 2(n-1)/n."), 1.0
+)
 
 
 @pytest.mark.parametrize(

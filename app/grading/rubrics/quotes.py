@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from app.grading.rubrics.lexicon import FUNCTION_STEMS, aliased, stem
 from app.grading.rubrics.wordings import Wordings
@@ -23,6 +25,7 @@ _CLAUSE = re.compile(
 _LEADING = re.compile(r"^\s*(?:(?:and|but|so|because|since|which|while|whereas)\s+)?")
 _MOST = 0.7  # of a sentence's words about something, to be what it says of it
 _MOST_CLAUSES = 40  # what has more is a list, or no sentence
+_LEAST_OF_A_CLAUSE = 3  # words
 _LEAST_WORDS, _MOST_WORDS = 4, 30  # that a passage has, to be understood alone, and to be read at a glance
 _GLANCE = 40  # words of a passage that is not cut yet
 
@@ -74,21 +77,20 @@ def topic(*texts: str, wordings: Wordings = _NO_WORDINGS) -> frozenset[str]:
     return frozenset(found) - FUNCTION_STEMS - _TALK
 
 
-def passage_about(sentence: str, about: frozenset[str]) -> str:
-    """The shortest run of clauses of a `sentence` that has most of its words that are `about` something; all of it
-    where it has none. Of what has no clauses, as dictated text, the stretch of words that has most of them."""
-    cuts = sorted({0, len(sentence), *(each.start() for each in _CLAUSE.finditer(sentence))})
+def passage_about(sentence: str, about: Mapping[str, float]) -> str:
+    """The shortest run of clauses of a `sentence` that has most of its words that are `about` something, each counting
+    what it is worth; all of it where it has none. Of what has no clauses, as dictated text, the stretch of words that
+    has most of them."""
+    cuts = _cuts(sentence)
     clauses = [sentence[start:end] for start, end in itertools.pairwise(cuts)]
-    said = [topic(each) & about for each in clauses]
-    every = frozenset[str]().union(*said)
+    said = [topic(each) & about.keys() for each in clauses]
+    every = _worth(said, about)
     if not every or len(clauses) > _MOST_CLAUSES:
-        return _densest(sentence, every).rstrip(" ,;:–—")
-    wanted = _MOST * len(every)
-    runs = itertools.combinations(range(len(clauses) + 1), 2)
+        return _densest(sentence, about).rstrip(" ,;:–—")
     enough = [
         (cuts[end] - cuts[start], start, end)
-        for start, end in runs
-        if len(frozenset[str]().union(*said[start:end])) >= wanted
+        for start, end in itertools.combinations(range(len(clauses) + 1), 2)
+        if _worth(said[start:end], about) >= _MOST * every
         and len(_WORD.findall(sentence[cuts[start] : cuts[end]].casefold())) >= _LEAST_WORDS
     ]
     _, start, end = min(enough, default=(0, 0, len(clauses)))
@@ -96,14 +98,28 @@ def passage_about(sentence: str, about: frozenset[str]) -> str:
     return _densest(passage, about).rstrip(" ,;:–—")
 
 
-def _densest(passage: str, about: frozenset[str]) -> str:
-    """A passage, or where it is too long to be read at a glance the part of it that has most words about something."""
+def _cuts(sentence: str) -> list[int]:
+    """Where its clauses begin, and its end: two words are none."""
+    cuts = [0]
+    for each in _CLAUSE.finditer(sentence):
+        if len(sentence[cuts[-1] : each.start()].split()) >= _LEAST_OF_A_CLAUSE:
+            cuts.append(each.start())
+    return [*cuts, len(sentence)]
+
+
+def _worth(said: Sequence[AbstractSet[str]], about: Mapping[str, float]) -> float:
+    """What the words that stand in some of what is said are worth, each once."""
+    return sum(about[each] for each in frozenset[str]().union(*said))
+
+
+def _densest(passage: str, about: Mapping[str, float]) -> str:
+    """A passage, or where it is too long to be read at a glance the part of it that says most about something."""
     words = list(re.finditer(r"\S+", passage))
     if len(words) <= _GLANCE:
         return passage
-    said = [topic(each.group()) & about for each in words]
+    said = [topic(each.group()) & about.keys() for each in words]
     starts = range(len(words) - _MOST_WORDS + 1)
-    first = max(starts, key=lambda at: (len(frozenset[str]().union(*said[at : at + _MOST_WORDS])), bool(said[at])))
+    first = max(starts, key=lambda at: (_worth(said[at : at + _MOST_WORDS], about), bool(said[at])))
     return passage[words[first].start() : words[first + _MOST_WORDS - 1].end()]
 
 
