@@ -14,14 +14,25 @@ from app.rubrics.rows import TAKEN_BACK, Row
 CORRECTED = "Not so. "  # before what is so, at a point that a false sentence contradicts
 FALSE = "Not so"  # the word of a false sentence that is about no point
 CRITICAL = "Critical"
+LIFTED = "Lifted"
 
 
-def findings(rows: Sequence[Row], answer: str, grade: Mapping[str, Any], mistakes: Mapping[str, str]) -> list[Finding]:
-    """A finding for each point, each critical mistake (`mistakes` are their texts by id), and each sentence that is
-    false and about no point. What is so instead of a false sentence stands once. `grade` is as it is kept; one of
-    earlier days has its corrections among its notes."""
+def findings(
+    rows: Sequence[Row],
+    answer: str,
+    grade: Mapping[str, Any],
+    mistakes: Mapping[str, str],
+    lifted_by: tuple[str, ...] = (),
+) -> list[Finding]:
+    """A finding for each point, each critical mistake (`mistakes` are their texts by id), each sentence that is false
+    and about no point, and for those that the answer was `lifted_by` to the floor. What is so instead of a false
+    sentence stands once. `grade` is as it is kept; one of earlier days has its corrections among its notes."""
     found = _with_mistakes(_of_points(rows, answer), grade["critical"], mistakes)
-    return _corrected(found, grade.get("corrections", ()))
+    found = _corrected(found, grade.get("corrections", ()))
+    if lifted_by:
+        text = "Right definitions, which earn no points and lift the level."
+        found.append(Finding("floor", text, LIFTED, "met", 0.0, 0.0, "ok", lifted_by))
+    return found
 
 
 def _of_points(rows: Sequence[Row], answer: str) -> list[Finding]:

@@ -42,7 +42,7 @@ def offers(
         link = shelf.answer(own, about) or shelf.answer(besides, about) or shelf.answer(own, about, TOUCHES_A_POINT)
         if link is not None and all(each.link["href"] != link["href"] for each in answers):
             answers.append(Offer(link, row.point))
-    first = answers if result.lost else [Offer(each) for each in own]
+    first = answers if result.lost else [Offer(each) for each in own[:1]]
     chosen = [*first[:1], *map(Offer, _one_of_each_kind(others)), *first[1:]][:MOST_OFFERED]
     shown = {each.link["href"] for each in chosen}
     return chosen, [each for each in related if each["href"] not in shown]

@@ -150,14 +150,15 @@ def result_view(rubric: RubricFile, answer: RubricAnswer) -> ResultView:
     )
     total = sum(each.weight for each in rubric.points)
     is_lifted = not is_at_least(level_of(answer.score), answer.level)
+    lifted_by = tuple(answer.grade.get("lifted_by", ())) if is_lifted else ()
     return ResultView(
         rows,
         critical,
         tuple(answer.grade["notes"]),
-        tuple(answer.grade.get("lifted_by", ())) if is_lifted else (),
+        lifted_by,
         answer.score * total,
         total,
         sum(row.asks and row.judged is None for row in rows),
-        mark(answer.text, findings(rows, answer.text, answer.grade, texts)),
+        mark(answer.text, findings(rows, answer.text, answer.grade, texts, lifted_by)),
         answer.second,
     )

@@ -185,6 +185,7 @@ def test_what_the_floor_lifted_says_so_and_falls_short_of_the_level_above(page: 
     shown = page.get(answered(page, content.rubrics["R15"].exemplar("lean no hire"), "one-long-sequence")).text
     assert "Lean no hire, 0 %" in shown
     assert "lifted by its definitions; nothing was heard of" in shown
+    assert re.search(r'<span class="ev ok">The sequence is cut into chunks[^<]*<sup>1</sup>', shown)
     assert "by the floor to lean no hire, because “The sequence is cut into chunks" in shown
     assert "short of hire" in " ".join(re.sub("<[^>]*>", " ", shown).split())
     assert "short of lean no hire" not in " ".join(re.sub("<[^>]*>", " ", shown).split())
