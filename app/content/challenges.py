@@ -8,8 +8,9 @@ why is asked.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -26,10 +27,15 @@ from app.content.rubric_schemas import (
 )
 from app.content.schemas import CardId, Phrase, Slug, Strict, Text
 from app.grading.rubrics.grader import Misconception
+from app.grading.rubrics.likeness import Claim, Claims, make_claims
+from app.grading.rubrics.nearness import nearnesses
 from app.grading.rubrics.points import Point
+from app.grading.rubrics.reading import read
+from app.grading.rubrics.wordings import Wordings
 from app.words import lowered
 
 CHALLENGES = "challenges"  # the folder with a file for each subject
+LEANS_TO_WRONG = -0.08  # from -1 to 1: how much, for a misconception to be told to somebody's face
 # What is asked about what has no question of its own, behind the sentence.
 WHY_SO = "Is that so? Say what happens there, and why."
 QuestionPoint = Annotated[str, Field(pattern=r"^[MT]\d{1,2}\.[a-z0-9-]+\.[a-z0-9-]+$")]
@@ -133,11 +139,14 @@ class Challenge:
 @dataclass(frozen=True)
 class Misbelief:
     """A misconception of free answers as interviews hear it: in answers to questions about one of the `concepts` of the
-    rubrics that it is wrong in, whose titles are `titles`. It has no question, card or points of its own."""
+    rubrics that it is wrong in, whose titles are `titles`. It has no question, card or points of its own. `claims` are
+    those about the points that it contradicts there: a sentence says it that is clearly more like what is wrong of them
+    than like what is right."""
 
     file: MisconceptionFile
     false: Misconception
     titles: Mapping[str, str]
+    claims: tuple[Claim, ...] = ()
     topic: str = ""
     contradicts: tuple[str, ...] = ()
     learn: str = ""
@@ -156,6 +165,12 @@ class Misbelief:
     def so(self) -> str:
         return self.file.so
 
+    def is_meant(self, said: str, wordings: Wordings) -> bool:
+        """Whether a sentence that has its words leans to what is wrong, at the point that it comes nearest to."""
+        near = nearnesses(_compared(self.claims, wordings), read(said, wordings))
+        nearest = max((each[0] for each in near.values()), key=lambda each: each.share, default=None)
+        return nearest is not None and nearest.lean < LEANS_TO_WRONG
+
     def values(self, known: Mapping[str, Any]) -> dict[str, Any]:
         """Nothing: it has no expressions."""
         return {}
@@ -168,21 +183,36 @@ class Misbelief:
 Questioned = Challenge | Misbelief
 
 
+@lru_cache(maxsize=256)  # asked for each sentence that has the words of one
+def _compared(claims: tuple[Claim, ...], wordings: Wordings) -> Claims:
+    return make_claims(claims, wordings)
+
+
 def make_misbeliefs(
     files: Iterable[MisconceptionFile], rubrics: Mapping[str, RubricFile], titles: Mapping[str, str]
 ) -> tuple[Misbelief, ...]:
     """Those that are wrong in some rubric; `titles` are those of concepts, by their ids. Raises ExpressionError for a
     wording that cannot be read."""
+    known = {name: tuple(_claims_of(each)) for name, each in rubrics.items()}
     found = []
     for index, each in enumerate(files):
+        points = {*each.contradicts, *each.critical}
         wrong_in = {
             name for point in (*each.contradicts, *each.critical) if (name := point.partition(".")[0]) in rubrics
         }
         about = dict.fromkeys(concept for name in sorted(wrong_in) for concept in rubrics[name].concepts)
         with at("misconceptions", index):
             false = Misconception(each.id, shared_patterns(each.says), each.so, frozenset())
-        found.append(Misbelief(each, false, {name: titles[name] for name in about if name in titles}))
+        claims = tuple(claim for name in sorted(wrong_in) for claim in known[name] if claim.point in points)
+        found.append(Misbelief(each, false, {name: titles[name] for name in about if name in titles}, claims))
     return tuple(found)
+
+
+def _claims_of(rubric: RubricFile) -> Iterator[Claim]:
+    """What is known to be said about the points of a rubric, which are named as R01.choice."""
+    known = rubric.knowledge.claims.get(rubric.id)
+    for each in known.claims() if known else ():
+        yield replace(each, point=f"{rubric.id}.{each.point}")
 
 
 def make_challenges(name: str, file: ChallengesFile) -> tuple[Challenge, ...]:

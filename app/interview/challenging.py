@@ -43,6 +43,7 @@ def held_in(part: Part, text: str, known: Values) -> list[Held]:
         challenge, behind = by_id[false.id], _said_behind(text, said, part.wordings)
         if isinstance(challenge, Misbelief):  # these come last
             is_told = takes_back(behind) or any(said == each.said for each in held)
+            is_told = is_told or not challenge.is_meant(said, part.wordings)
         else:
             is_told = corrects(behind) and _is_taken_back(challenge, said, behind, known, part.wordings)
         if not is_told:

@@ -117,3 +117,11 @@ def test_a_misconception_heard_in_what_is_right_fails_the_check(content: Catalog
     assert {(each[0], each[1][0], each[1][2], each[2].partition(":")[0]) for each in found} == {
         ("misconceptions.yaml", "misconceptions", "says", known.id)
     }
+
+
+def test_words_that_lean_to_what_is_right_are_not_called_false(content: Catalogue) -> None:
+    part, _ = asked(content, "M4", "place")
+    known = next(each for each in part.challenges if each.id == "stragglers-average-out")
+    assert isinstance(known, Misbelief)
+    assert known.is_meant(FALSE, part.wordings)
+    assert not known.is_meant("The ring goes as fast as its slowest rank, everybody waits.", part.wordings)
