@@ -14,7 +14,7 @@ from app.grading.rubrics.reading import read
 from app.grading.rubrics.wordings import Wordings
 from app.interview.keeping import goes_the_same_way
 from app.interview.parts import Part, Values, contradicted_by, unlinked
-from app.interview.replying import corrects, stands_by, takes_back
+from app.interview.replying import beyond_taking_back, corrects, stands_by, takes_back
 from app.reveal.words import sentences
 
 # Of the words of what is so that a false sentence has not, so many, and this share, stand in a reply that says it.
@@ -59,7 +59,8 @@ def heard_reply(challenge: Questioned, said: str, reply: str, part: Part, known:
     what is right is about that as well.
     """
     about = _subjects(said, part.wordings)
-    heard = _about(about, reply, part.wordings)
+    told = beyond_taking_back(reply)
+    heard = _about(about, told, part.wordings)
     if false_claims((challenge.false,), reply, part.wordings) or false_claims((challenge.false,), heard, part.wordings):
         return SAID_AGAIN
     others = [each.false for each in part.challenges if each.id != challenge.id]
@@ -68,7 +69,7 @@ def heard_reply(challenge: Questioned, said: str, reply: str, part: Part, known:
     if goes_the_same_way(said, reply, part.wordings):
         return SAID_AGAIN
     is_back = _is_taken_back(challenge, said, heard, known, part.wordings) or _is_taken_back(
-        challenge, said, _of_others(about, reply, part.wordings), known, part.wordings, by_name=True
+        challenge, said, _of_others(about, told, part.wordings), known, part.wordings, by_name=True
     )
     if is_back:
         return TAKEN_BACK

@@ -25,6 +25,7 @@ def false_words(asked: Sequence[Row]) -> Iterator[str]:
     """What was said that is false, in its own words: what was held on to comes first, what was taken back last."""
     told = [(row, each) for row in asked for each in row.challenged]
     told.sort(key=lambda each: (each[1].is_taken_back, not each[1].is_held_on))
+    told = list({(row.id, each.quote): (row, each) for row, each in reversed(told)}.values())[::-1]  # a sentence once
     where = ""
     for row, each in told[:MOST_FALSE]:
         said = quoted(each.quote) if is_quotable(each.quote) else f"something about {each.topic}"

@@ -243,9 +243,9 @@ def _to_words(
 
 
 def _not_asked_yet(false: Iterable[Held], asked_about: Sequence[Part]) -> Held | None:
-    """The first of what is false that was not asked about, while there is a turn for it."""
-    asked = {each.challenge.id for each in asked_about if each.challenge}
-    return next((each for each in false if each.challenge.id not in asked and len(asked) < MOST_PROBES), None)
+    """The first of what is false whose sentence was not asked about, while there is a turn for it."""
+    asked = {each.reaction.quote for each in asked_about if each.reaction}
+    return next((each for each in false if each.said not in asked and len(asked) < MOST_PROBES), None)
 
 
 def _gone_on(

@@ -36,6 +36,12 @@ _TAKES_BACK = re.compile(
     r"(?:wait|sorry|no|actually|you(?:'re| are) right|that's (?:not )?(?:right|true|so))\b",
     re.IGNORECASE,
 )
+# What stands before a reply says what is so.
+_BACK_FIRST = re.compile(
+    r"^(?:(?:oh|ah|no|wait|sorry|right|okay|ok|yes|well)[\s,.!]+)*(?:I take (?:it|that|this) back|I was wrong"
+    r"|my mistake|scratch that|I misspoke|I stand corrected)[\s,.:;–—-]+",
+    re.IGNORECASE,
+)
 # A sentence that begins so corrects what came before it.
 _CORRECTS = re.compile(
     r"(?:^|[.!?;:]\s+|\n)(?:(?:oh|ah|hm+|well|but|or)[\s,.]+)*"
@@ -63,6 +69,11 @@ def stands_by(reply: str) -> bool:
     """Whether who replies says, in so many words, that they hold on to what they said."""
     plain = _plain(reply)
     return _STANDS_BY.search(plain) is not None and not _TAKES_BACK.search(plain)
+
+
+def beyond_taking_back(reply: str) -> str:
+    """What a reply says beyond that it takes something back, where it begins with that."""
+    return _BACK_FIRST.sub("", reply)
 
 
 def corrects(text: str) -> bool:

@@ -10,7 +10,7 @@ from app.content.markdown import render_inline
 from app.grading.rubrics.grader import MUCH_IS_WRONG, TERMS_IN_A_ROW
 from app.grading.rubrics.points import PointGrade, Verdict
 from app.interview.board_doubts import board_doubt
-from app.interview.challenging import TAKEN_BACK, Held, asked_of, heard_reply, held_in, what_is_so
+from app.interview.challenging import STOOD_BY, TAKEN_BACK, WITHDRAWN, Held, asked_of, heard_reply, held_in, what_is_so
 from app.interview.discounting import hear_what_is_left
 from app.interview.going_back import replaced_before, said_again
 from app.interview.hearing import says_as_before, wants_a_figure
@@ -18,7 +18,7 @@ from app.interview.nearness import Subjects, subjects_of
 from app.interview.parts import PUSHED_SHARE, Part, Values, contradicted_by, known_to
 from app.interview.questions import question_of, rubric_of
 from app.interview.replies import Reply, denied_in, heard_in_replies
-from app.interview.replying import is_an_answer
+from app.interview.replying import is_an_answer, stands_by, takes_back
 from app.interview.rows import NO_ANSWER, NOT_ASKED, Challenged, JudgedPoint, Pushed, Row
 from app.interview.to_grade import ToGrade
 from app.reveal.words import stands_in
@@ -163,12 +163,16 @@ def _challenged(
 ) -> tuple[Challenged, ...]:
     """What an answer says that is false, with what became of what was asked about."""
     asked = {each.challenge.id: each for each in probes if each.challenge}
+    by_quote = {each.reaction.quote: each for each in asked.values() if each.reaction}
     found = []
     for held in false:
         challenge, outcome, reply = held.challenge, NOT_ASKED, ""
         if challenge.id in asked:
             reply = sitting.said(asked[challenge.id])
             outcome = heard_reply(challenge, held.said, reply, part, known) if reply else NO_ANSWER
+        elif held.said in by_quote:  # its sentence was asked about, for something else in it
+            reply = sitting.said(by_quote[held.said])
+            outcome = WITHDRAWN if takes_back(reply) else STOOD_BY if stands_by(reply) else NOT_ASKED
         points = tuple(sorted(contradicted_by(challenge, part)))
         so, ask = what_is_so(challenge, known), asked_of(challenge, known)
         about, learn, cure = challenge.topic, challenge.learn, challenge.cure

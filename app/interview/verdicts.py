@@ -64,7 +64,7 @@ def _computed(asked: Sequence[Row]) -> Iterator[str]:
 
 def _said(asked: Sequence[Row]) -> Iterator[str]:
     said = said_share(asked)
-    false = sum(not each.is_taken_back for row in asked for each in row.challenged)
+    false = len({(row.id, each.quote) for row in asked for each in row.challenged if not each.is_taken_back})
     kept = sum(len(row.kept) for row in asked)
     claims = [f"{number_in_words(false)} false claim{'s' if false > 1 else ''}"] if false else []
     claims += [f"{number_in_words(kept)} kept when asked"] if kept and false else []

@@ -70,6 +70,7 @@ def test_it_is_asked_about_marked_told_and_mended(content: Catalogue) -> None:
     [
         (FALSE, SAID_AGAIN),
         ("No, everybody has to wait for the slowest one.", TAKEN_BACK),
+        ("No, I take that back: everybody has to wait for the slowest one.", TAKEN_BACK),
         ("I was wrong.", WITHDRAWN),
     ],
 )
@@ -125,3 +126,22 @@ def test_words_that_lean_to_what_is_right_are_not_called_false(content: Catalogu
     assert isinstance(known, Misbelief)
     assert known.is_meant(FALSE, part.wordings)
     assert not known.is_meant("The ring goes as fast as its slowest rank, everybody waits.", part.wordings)
+
+
+def test_a_sentence_is_questioned_and_told_of_once_though_two_things_in_it_are_false(content: Catalogue) -> None:
+    said = (
+        "The alternative is TP 16 over two nodes, I'd take it if the bubble gets too big, since NICs are about as fast"
+        " as NVLink."
+    )
+    other = "Data parallelism comes last, it needs no communication at all."
+    sitting = sit(content, "M5")
+    while (part := sitting.next()) is not None:
+        text = f"{said} {other}" if part.id == "commit" else "I take that back." if part.challenge else "No idea."
+        sitting.give(part, text if part.kind == "text" else right_answer(part, sitting.values, sitting.own))
+    card = sitting.card()
+    row = card.row("commit")
+    assert {each.quote for each in row.challenged} == {said, other}
+    assert len(row.challenged) == 3
+    assert {each.outcome for each in row.challenged} == {WITHDRAWN}
+    told = " ".join(letter(card, criteria(card.rows), {}, Pace(9, 10, by_candidate=True)))
+    assert (told.count(said.rstrip(".")), told.count(other.rstrip("."))) == (1, 1)
