@@ -102,7 +102,7 @@ def _weighed(
         if statement and (is_wrong_elsewhere or chance.contradicted > SURE_OF_THE_FIRST):
             words = tuple(each.text for each in said.said_in(statement))
             return PointGrade(grade.id, "contradicted", 0.0, words, surmised=True)
-        return replace(grade, verdict="unsure", credit=0.0) if grade.credit == 1.0 else grade
+        return replace(grade, verdict="unsure", credit=0.0) if grade.verdict == "met" else grade
     if likely == "missed" or grade.verdict == "unsure" or (grade.verdict == "met" and chance.contradicted > LEANS):
         is_open = chance.met > DOUBTFUL and grade.evidence and grade.verdict in ("met", "unsure")
         return replace(grade, verdict="unsure", credit=0.0) if is_open else _missed(grade.id)

@@ -67,12 +67,12 @@ def _takes_another(course: Course, pattern: Pattern, reading: Reading, passage: 
 
 
 def claimed(patterns: tuple[Pattern, ...], reading: Reading, rivals: frozenset[str] = frozenset()) -> Passage | None:
-    """Evidence of a mistake, unless its sentence says that it is one."""
+    """Evidence of a mistake, unless its sentence says that it is one, or says it of another subject."""
     for pattern in patterns:
         for index, sentence in enumerate(reading.sentences):
             if sentence.refutes or sentence.is_list or not pattern.may_stand(sentence.stems):
                 continue
             found = find(pattern, Reading((sentence, *reading.sentences[index + 1 : index + 2])), CLAIM_REACH, rivals)
-            if found is not None and found.sentence == 0:
+            if found is not None and found.sentence == 0 and not found.swapped:
                 return found
     return None
