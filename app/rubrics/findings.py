@@ -39,8 +39,10 @@ def _of_points(rows: Sequence[Row], answer: str) -> list[Finding]:
     """What became of each point. Of what was missed the nearest sentence is quoted that nothing rests on, each once."""
     resting = [said for row in rows for said in row.evidence]
     free = [each for each in sentences(answer) if not any(each in said or said in each for said in resting)]
+    surely = {said for row in rows if row.css == "met" for said in row.evidence}
     found = []
     for row in rows:
+        against = tuple(said for said in row.evidence if said not in surely) or row.evidence
         close = nearest(row.point.text.striptags(), "\n".join(free)) if row.verdict == "missed" else None
         free = [each for each in free if each != close]
         kind = UNDERLINED["unsure" if row.css in ("unsure", "missed") else "met" if row.css == "met" else row.verdict]
@@ -53,7 +55,7 @@ def _of_points(rows: Sequence[Row], answer: str) -> list[Finding]:
                 row.credit * row.point.weight,
                 row.point.weight,
                 kind,
-                row.evidence if kind == "no" else row.quotes,
+                against if kind == "no" else row.quotes,
                 _why(row, answer, close),
                 row.quotes,
             )
@@ -72,7 +74,7 @@ def _why(row: Row, answer: str, close: str | None) -> str:
     """Why a point did not count in full; empty where it did, and where its word and its quote say so. `close` is the
     sentence nearest to a missed one."""
     if row.verdict == TAKEN_BACK or (row.judged and row.verdict == "missed"):
-        return "These words do not say it, by your own judgement."
+        return "These words say nothing of it, by your own judgement."
     if row.verdict == "missed":
         return why_missed(row.point.half, close)
     if row.verdict in ("contradicted", "unsure") and row.evidence:
@@ -109,7 +111,9 @@ def _corrected(heard: Sequence[Finding], corrections: Sequence[Mapping[str, str]
             shown = Markup.escape(f"“{cut_short(said)}”")
             corrected.append(Finding(f"false-{len(corrected)}", shown, FALSE, "contra", 0.0, 0.0, "no", (said,), so))
             continue
-        corrected[about[0]] = replace(heard[about[0]], why=f"{CORRECTED}{so}")
+        first = heard[about[0]]
+        others = (each for each in first.evidence if each != said)
+        corrected[about[0]] = replace(first, why=f"{CORRECTED}{so}", evidence=(said, *others))
         for at in about[1:]:
             if heard[at].verdict == CRITICAL:  # it is that sentence, and says what it does to the level
                 continue

@@ -16,7 +16,7 @@ from app.grading.rubrics.quotes import passage_about, topic
 from app.reveal.words import CLASSES, named
 
 OWN_WORD = 3.0  # how much more a word of a point tells than one of its evidence
-TAKEN_BACK = "taken back"  # what was met by words that the learner did not mean so
+TAKEN_BACK = "taken back"  # what was met, or contradicted, by words that the learner did not mean so
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,8 @@ class Row:
 
     @property
     def may_take_back(self) -> bool:
-        """Whether it was met beyond doubt: only whoever said it knows that something else was meant."""
-        return not self.asks and (self.verdict in ("met", "half met") or self.is_taken_back)
+        """Whether it was met or contradicted beyond doubt: only whoever said it knows that something else was meant."""
+        return not self.asks and (self.verdict in ("met", "half met", "contradicted") or self.is_taken_back)
 
     @property
     def is_taken_back(self) -> bool:
@@ -107,7 +107,7 @@ def make_row(
     """What became of a point, as its grade and what the learner judged are kept."""
     verdict, decision = str(graded["verdict"]), judged.get(point.id)
     is_unsure, doubted = verdict == "unsure", bool(graded.get("doubted"))
-    if verdict == "met" and decision == "missed" and not doubted:
+    if verdict in ("met", "contradicted") and decision == "missed" and not doubted:
         shown, css = TAKEN_BACK, CLASSES["missed"]
     else:
         shown = decision if decision and (is_unsure or doubted) else verdict

@@ -77,16 +77,16 @@ def answer_json(row: RubricAnswer) -> dict[str, object]:
 def judge(
     session: Session, learner_id: int, rubric: RubricFile, answer_id: int, judged: Mapping[str, str]
 ) -> RubricAnswer:
-    """Keep the learner's decision on points the grader was unsure of or took for met; its own verdicts stay.
+    """Keep the learner's decision on points the grader heard something of; its own verdicts stay.
 
-    Raises NotFound, DomainError for points that were neither, and Stale when the rubric was revised meanwhile.
+    Raises NotFound, DomainError for points that were missed, and Stale when the rubric was revised meanwhile.
     """
     row = queries.find_answer(session, learner_id, answer_id, lock=True)
     if row is None or row.rubric_id != rubric.id:
         raise NotFound(f"There is no answer {answer_id} of yours to {rubric.id}.")
     if row.revision != rubric.revision:
         raise Stale(f"{rubric.id} was revised since you answered; nothing was changed. Answer it again.")
-    open_to_judge = [point["id"] for point in row.grade["points"] if point["verdict"] in ("unsure", "met")]
+    open_to_judge = [point["id"] for point in row.grade["points"] if point["verdict"] != "missed"]
     wrong = [
         Violation(
             point, decision, "It cannot be judged so.", f"met or missed, for {', '.join(open_to_judge) or 'no point'}"

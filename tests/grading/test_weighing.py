@@ -101,6 +101,7 @@ def test_a_person_takes_back_what_was_met_or_leaves_it_as_it_was() -> None:
     assert as_judged(half, {"ring": False}) == half
     against = PointGrade("tree", "contradicted", 0.0, ("A tree sends more.",))
     assert as_judged(against, {"tree": True}) == against
+    assert as_judged(against, {"tree": False}) == PointGrade("tree", "missed", 0.0, ("A tree sends more.",))
 
 
 def test_what_is_met_is_quoted_from_the_sentence_that_says_it() -> None:
@@ -131,3 +132,17 @@ def test_words_in_a_clause_that_denies_them_are_not_met() -> None:
 )
 def test_what_denies_no_statement_is_no_denial(said: str) -> None:
     assert verdicts("R13", said)["hide-or-narrow"].verdict == "met"
+
+
+def test_what_is_said_of_another_subject_is_not_claimed() -> None:
+    said = "ddp = full replica of params, grads and optimizer everywhere, fsdp only keeps 1/K of all three."
+    found = graded("IQ2", said)
+    assert found.corrections == ()
+    assert "contradicted" not in {each.verdict for each in found.points}
+
+
+def test_a_point_is_not_lost_for_a_false_sentence_about_another() -> None:
+    young = "I take the checkpoint interval from Young's formula, sqrt(2 * save time * MTBF)."
+    found = graded("R12", f"{young} The time between failures is the same for 1,024 GPUs as for one.")
+    assert {each.id: each.verdict for each in found.points}["interval"] == "met"
+    assert [each.so for each in found.corrections] == ["Divide the time between failures by the GPUs."]

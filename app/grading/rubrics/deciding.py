@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from app.grading.rubrics.likeness import Likeness
 from app.grading.rubrics.nearness import nearest_sentence
 from app.grading.rubrics.points import Point, PointGrade, may_be_met, rests_on
 from app.grading.rubrics.weighing import Chances, Looks, Statements, Weights, chances
@@ -51,17 +52,20 @@ def decided(looked: Looked, points: Sequence[Point], weights: Weights) -> Sequen
             graded.append(_weighed(grade, evidence, point, likely[point.id], looked.said, is_wrong_elsewhere))
     plainly = looked.sentences_of(each for each in graded if each.verdict == "contradicted" and not each.surmised)
     kept = (_missed(each.id) if _says_nothing(each, plainly, looked) else each for each in graded)
-    return [_shown(each, looked.looks.evidence[each.id], likely[each.id], looked.said) for each in kept]
+    return [_shown(each, likely[each.id], looked) for each in kept]
 
 
-def _shown(grade: PointGrade, evidence: PointGrade, chance: Chances, said: Statements) -> PointGrade:
-    """A grade as it is shown: what is met by the sentence that says it, and doubted where that is not sure."""
+def _shown(grade: PointGrade, chance: Chances, looked: Looked) -> PointGrade:
+    """A grade as it is shown: what is met by the sentence that says it, and doubted where that is not sure, or where
+    the sentence that comes nearest to it is known to be false."""
     if grade.verdict != "met":
         return replace(grade, doubted=False)
-    near, said_in = said.nearnesses.get(grade.id, ()), grade.evidence
-    sentence = nearest_sentence(near, said_in[0], said.reading) if len(said_in) == 1 else None
-    is_doubted = evidence.doubted or chance.met < SURELY_MET
-    return replace(grade, evidence=(sentence,) if sentence else said_in, doubted=is_doubted)
+    said, quoted = looked.said, grade.evidence
+    near = said.nearnesses.get(grade.id, ())
+    sentence = nearest_sentence(near, quoted[0], said.reading) if len(quoted) == 1 else None
+    is_false = sentence is not None and rests_on((sentence,), said.reading) <= looked.false
+    is_doubted = is_false or looked.looks.evidence[grade.id].doubted or chance.met < SURELY_MET
+    return replace(grade, evidence=(sentence,) if sentence and not is_false else quoted, doubted=is_doubted)
 
 
 def _says_nothing(grade: PointGrade, plainly: frozenset[int], looked: Looked) -> bool:
@@ -70,12 +74,15 @@ def _says_nothing(grade: PointGrade, plainly: frozenset[int], looked: Looked) ->
 
 
 def _is_of_another(grade: PointGrade, plainly: frozenset[int], looked: Looked) -> bool:
-    """Whether what is surmised to be against a point is `plainly` against another, and not about this one."""
+    """Whether what is surmised to be against a point is `plainly` against another, or known to be false, and not about
+    this one."""
     if not grade.surmised:
         return False
     places = looked.sentences_of((grade,))
     sentences = (looked.said.reading.sentences[at] for at in places)
-    return places <= plainly and not any(looked.said.claims.speaks_of(grade.id, each) for each in sentences)
+    return places <= plainly | looked.false and not any(
+        looked.said.claims.speaks_of(grade.id, each) for each in sentences
+    )
 
 
 def _is_false(evidence: PointGrade, looked: Looked) -> bool:
@@ -92,21 +99,35 @@ def _weighed(
     grade: PointGrade, evidence: PointGrade, point: Point, chance: Chances, said: Statements, is_wrong_elsewhere: bool
 ) -> PointGrade:
     """A grade after all was weighed."""
-    likely = chance.likely
+    likely, statement = chance.likely, said.against_it(grade.id)
     if likely == "met":
         return grade if grade.verdict == "met" else _met_after_all(grade, evidence, point, said)
     if grade.verdict == "contradicted" and chance.met > WELL_MET:
         return replace(grade, verdict="unsure")
+    if likely == "contradicted" and evidence.verdict == "met" and _is_apart(evidence, grade, statement, said):
+        return evidence  # one sentence says it, another denies it: met, and doubted
     if likely == "contradicted" and grade.verdict != "contradicted":
-        statement = said.against_it(grade.id)
-        if statement and (is_wrong_elsewhere or chance.contradicted > SURE_OF_THE_FIRST):
-            words = tuple(each.text for each in said.said_in(statement))
-            return PointGrade(grade.id, "contradicted", 0.0, words, surmised=True)
-        return replace(grade, verdict="unsure", credit=0.0) if grade.verdict == "met" else grade
+        is_sure = is_wrong_elsewhere or chance.contradicted > SURE_OF_THE_FIRST
+        return _denied(grade, statement if is_sure else None, said)
     if likely == "missed" or grade.verdict == "unsure" or (grade.verdict == "met" and chance.contradicted > LEANS):
         is_open = chance.met > DOUBTFUL and grade.evidence and grade.verdict in ("met", "unsure")
         return replace(grade, verdict="unsure", credit=0.0) if is_open else _missed(grade.id)
     return grade
+
+
+def _denied(grade: PointGrade, statement: Likeness | None, said: Statements) -> PointGrade:
+    """A point that is likelier denied: by a `statement` where that is sure, else a person decides of one met in full."""
+    if statement is not None:
+        words = tuple(each.text for each in said.said_in(statement))
+        return PointGrade(grade.id, "contradicted", 0.0, words, surmised=True)
+    return replace(grade, verdict="unsure", credit=0.0) if grade.credit == 1.0 else grade
+
+
+def _is_apart(evidence: PointGrade, grade: PointGrade, statement: Likeness | None, said: Statements) -> bool:
+    """Whether what speaks against a point stands in other sentences than its evidence."""
+    against = rests_on(grade.evidence, said.reading) if grade.verdict == "contradicted" else frozenset[int]()
+    against |= frozenset(statement.sentences if statement and not against else ())
+    return bool(against) and against.isdisjoint(rests_on(evidence.evidence, said.reading))
 
 
 def _opposed(grade: PointGrade, chance: Chances) -> PointGrade:

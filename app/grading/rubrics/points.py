@@ -94,10 +94,12 @@ def rests_on(evidence: Iterable[str], reading: Reading) -> frozenset[int]:
 
 
 def as_judged(grade: PointGrade, judged: Mapping[str, bool]) -> PointGrade:
-    """A grade after what a person decided of points that were unsure or met: of what was met as it was, unless the
-    person takes it back."""
-    if grade.verdict not in ("unsure", "met") or grade.id not in judged:
+    """A grade after what a person decided: what is unsure is met or not, what was met stays as it was or is taken back,
+    and so is what was heard as the opposite, but for that nobody makes it met."""
+    if grade.verdict == "missed" or grade.id not in judged:
         return grade
     if not judged[grade.id]:
         return PointGrade(grade.id, "missed", 0.0, grade.evidence)
-    return PointGrade(grade.id, "met", grade.credit or 1.0, grade.evidence)
+    return (
+        grade if grade.verdict == "contradicted" else PointGrade(grade.id, "met", grade.credit or 1.0, grade.evidence)
+    )

@@ -89,7 +89,7 @@ class Sentence:
                 clauses.append(set())
                 words = 0
             words += token.stem.isalpha()
-            if not self._is_setting(at):
+            if not self._is_setting(at) and not self._is_compared(at):
                 clauses[-1].update(number for number, each in enumerate(ALTERNATIVES) if token.stem in each)
             places.append(len(clauses) - 1 if any(clauses) else -1)
         for number, each in enumerate(clauses[1:], 1):
@@ -100,6 +100,10 @@ class Sentence:
     def changes(self) -> tuple[Change, ...]:
         """What it tells of what grows, falls or stays."""
         return tuple(changes_in([each.stem for each in self.tokens], [each.denied for each in self.tokens]))
+
+    def _is_compared(self, at: int) -> bool:
+        """Whether a name only stands behind "than": the clause speaks of what is compared with it."""
+        return "than" in {token.stem for token in self.tokens[max(0, at - 2) : at]}
 
     def _is_setting(self, at: int) -> bool:
         """Whether a name is given a number, as in tp = 8: its value is meant, and nothing said of it."""
