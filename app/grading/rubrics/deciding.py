@@ -116,7 +116,7 @@ def _weighed(
 
 
 def _denied(grade: PointGrade, statement: Likeness | None, said: Statements) -> PointGrade:
-    """A point that is likelier denied: by a `statement` where that is sure, else a person decides of one met in full."""
+    """A point that is likelier denied: by a `statement` where that is sure, else whoever said it decides."""
     if statement is not None:
         words = tuple(each.text for each in said.said_in(statement))
         return PointGrade(grade.id, "contradicted", 0.0, words, surmised=True)
