@@ -14,7 +14,7 @@ from app.grading.rubrics.reading import read
 from app.grading.rubrics.wordings import Wordings
 from app.interview.keeping import goes_the_same_way
 from app.interview.parts import Part, Values, contradicted_by, unlinked
-from app.interview.replying import beyond_taking_back, corrects, stands_by, takes_back
+from app.interview.replying import beyond_taking_back, corrects, holds_on, stands_by, takes_back
 from app.reveal.words import sentences
 
 # Of the words of what is so that a false sentence has not, so many, and this share, stand in a reply that says it.
@@ -68,10 +68,19 @@ def heard_reply(challenge: Questioned, said: str, reply: str, part: Part, known:
         return STILL_WRONG
     if goes_the_same_way(said, reply, part.wordings):
         return SAID_AGAIN
-    is_back = _is_taken_back(challenge, said, heard, known, part.wordings) or _is_taken_back(
-        challenge, said, _of_others(about, told, part.wordings), known, part.wordings, by_name=True
-    )
-    if is_back:
+    return _as_is_said(challenge, said, reply, part, known)
+
+
+def _as_is_said(challenge: Questioned, said: str, reply: str, part: Part, known: Values) -> str:
+    """What a reply does that says nothing false: who stays with what they said has not taken it back, whatever else
+    they say."""
+    if holds_on(reply):
+        return STOOD_BY
+    about, told = _subjects(said, part.wordings), beyond_taking_back(reply)
+    heard, of_others = _about(about, told, part.wordings), _of_others(about, told, part.wordings)
+    if _is_taken_back(challenge, said, heard, known, part.wordings) or _is_taken_back(
+        challenge, said, of_others, known, part.wordings, by_name=True
+    ):
         return TAKEN_BACK
     if stands_by(reply):
         return STOOD_BY

@@ -11,18 +11,22 @@ _KNOWS_NOT = re.compile(
 )
 _NOT = r"(?<!n't )(?<!not )(?<!never )(?<!cannot )"
 _IT = r"(?:it|that|this|them|my\b|what I (?:said|have|had))"
+_HELD = (
+    rf"(?:stay|stick|keep|staying|sticking|keeping) (?:with|to) {_IT}"
+    rf"|stand(?:ing)? by {_IT}|hold(?:ing)? (?:on )?to {_IT}"
+)
 _STANDS_BY = re.compile(
     rf"{_NOT}\b(?:"
-    rf"(?:stay|stick|keep|staying|sticking|keeping)(?:ing)? (?:with|to) {_IT}"
-    rf"|stand(?:ing)? by {_IT}"
+    rf"{_HELD}"
     r"|I(?:'m| am) (?:(?:quite|very|pretty|absolutely|completely|fairly|still|rather) )?(?:sure|certain|confident)\b"
     r"|I still (?:think|say|believe|hold|maintain)"
     r"|(?:that|this|it) (?:stays|remains) my (?:plan|answer|choice|view|number)"
-    rf"|hold(?:ing)? (?:on )?to {_IT}"
     r"|I (?:do not|don't|won't|will not|would not|wouldn't) (?:take (?:it|that|this|any of it) back|change my mind)"
     r")",
     re.IGNORECASE,
 )
+# Who says one of these holds on whatever else they say; who is sure may be sure of what is so.
+_HOLDS_ON = re.compile(rf"{_NOT}\b(?:{_HELD})|^(?:(?:well|hm+|no)[\s,.]+)*still\b", re.IGNORECASE)
 _TAKES_BACK = re.compile(
     rf"{_NOT}\b(?:"
     r"take (?:it|that|this|all of (?:it|that)|that one|what I said) back|take back (?:what|that|my)"
@@ -69,6 +73,12 @@ def stands_by(reply: str) -> bool:
     """Whether who replies says, in so many words, that they hold on to what they said."""
     plain = _plain(reply)
     return _STANDS_BY.search(plain) is not None and not _TAKES_BACK.search(plain)
+
+
+def holds_on(reply: str) -> bool:
+    """Whether who replies says that they stay with what they said, or begins with that it is still so."""
+    plain = _plain(reply)
+    return _HOLDS_ON.search(plain) is not None and not _TAKES_BACK.search(plain)
 
 
 def beyond_taking_back(reply: str) -> str:

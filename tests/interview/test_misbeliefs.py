@@ -10,7 +10,7 @@ from app.content.catalogue import Catalogue
 from app.content.challenges import Misbelief
 from app.content.rubric_schemas import shared_patterns
 from app.interview.challenge_checks import check_misbeliefs
-from app.interview.challenging import SAID_AGAIN, TAKEN_BACK, WITHDRAWN, heard_reply, held_in
+from app.interview.challenging import SAID_AGAIN, STOOD_BY, TAKEN_BACK, WITHDRAWN, heard_reply, held_in
 from app.interview.criteria import criteria
 from app.interview.discounting import without
 from app.interview.drawing import draw, values_of
@@ -72,6 +72,8 @@ def test_it_is_asked_about_marked_told_and_mended(content: Catalogue) -> None:
         ("No, everybody has to wait for the slowest one.", TAKEN_BACK),
         ("No, I take that back: everybody has to wait for the slowest one.", TAKEN_BACK),
         ("I was wrong.", WITHDRAWN),
+        ("Yes, everybody waits for the slowest one on its own link. I stay with it.", STOOD_BY),
+        ("Still the neighbours, everybody has to wait for the slowest one only there.", STOOD_BY),
     ],
 )
 def test_a_reply_takes_it_back_by_what_is_so(content: Catalogue, reply: str, outcome: str) -> None:
