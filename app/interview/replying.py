@@ -26,7 +26,7 @@ _STANDS_BY = re.compile(
     re.IGNORECASE,
 )
 # Who says one of these holds on whatever else they say; who is sure may be sure of what is so.
-_HOLDS_ON = re.compile(rf"{_NOT}\b(?:{_HELD})|^(?:(?:well|hm+|no)[\s,.]+)*still\b", re.IGNORECASE)
+_HOLDS_ON = re.compile(rf"{_NOT}\b(?:{_HELD})|^(?:(?:well|hm+|no)[\s,.]+)*still\b(?! (?:the )?same)", re.IGNORECASE)
 _TAKES_BACK = re.compile(
     rf"{_NOT}\b(?:"
     r"take (?:it|that|this|all of (?:it|that)|that one|what I said) back|take back (?:what|that|my)"
