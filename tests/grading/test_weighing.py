@@ -146,3 +146,12 @@ def test_a_point_is_not_lost_for_a_false_sentence_about_another() -> None:
     found = graded("R12", f"{young} The time between failures is the same for 1,024 GPUs as for one.")
     assert {each.id: each.verdict for each in found.points}["interval"] == "met"
     assert [each.so for each in found.corrections] == ["Divide the time between failures by the GPUs."]
+
+
+def test_what_one_sentence_says_and_another_denies_is_not_lost_for_the_denial() -> None:
+    said = "I would take a memory snapshot to see what makes up the peak."
+    points = verdicts(
+        "PC2", f"Saving a checkpoint never needs extra memory, whichever kind of state dict you take. {said}"
+    )
+    assert points["evidence"].verdict in ("met", "unsure")
+    assert points["evidence"].evidence == (said,)

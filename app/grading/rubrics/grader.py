@@ -230,9 +230,9 @@ def _grade_point(
     point: Point, reading: Reading, contradicted: Mapping[str, Passage], numbers: Sequence[Value] = ()
 ) -> PointGrade:
     against = claimed(point.against, reading) or contradicted.get(point.id)
-    if against is not None:
-        return PointGrade(point.id, "contradicted", 0.0, (against.text,))
     whole, half = look(point.met, reading, point.course), look(point.half, reading, point.course)
+    if against is not None:
+        return _said_and_denied(point, whole.shown, against, reading)
     parts = [look(part.patterns, reading, point.course) for part in point.parts]
     shown = [each.shown for each in parts if each.shown is not None]
     if whole.shown is not None:
@@ -248,6 +248,13 @@ def _grade_point(
         evidence = texts_of([*shown, *([partly] if partly else [])])
         return PointGrade(point.id, "met", 0.5, evidence, doubted=whole.denied is not None)
     return _not_met(point, [whole, half, *parts], reading)
+
+
+def _said_and_denied(point: Point, shown: Passage | None, against: Passage, reading: Reading) -> PointGrade:
+    """Contradicted, whatever was said before; what is said outright after it was denied is half met, and doubted."""
+    if shown is not None and shown.sentence > min(rests_on((against.text,), reading), default=shown.sentence):
+        return PointGrade(point.id, "met", 0.5, (shown.text,), doubted=True)
+    return PointGrade(point.id, "contradicted", 0.0, (against.text,))
 
 
 def _not_met(point: Point, looks: list[Look], reading: Reading) -> PointGrade:
