@@ -58,33 +58,30 @@ def heard_reply(challenge: Questioned, said: str, reply: str, part: Part, known:
     It speaks of what it was asked about unless it names something else: what it says of that takes back only where
     what is right is about that as well.
     """
-    about = _subjects(said, part.wordings)
-    told = beyond_taking_back(reply)
-    heard = _about(about, told, part.wordings)
-    if false_claims((challenge.false,), reply, part.wordings) or false_claims((challenge.false,), heard, part.wordings):
-        return SAID_AGAIN
-    others = [each.false for each in part.challenges if each.id != challenge.id]
-    if false_claims(others, heard, part.wordings):
-        return STILL_WRONG
-    if goes_the_same_way(said, reply, part.wordings):
-        return SAID_AGAIN
-    return _as_is_said(challenge, said, reply, part, known)
-
-
-def _as_is_said(challenge: Questioned, said: str, reply: str, part: Part, known: Values) -> str:
-    """What a reply does that says nothing false: who stays with what they said has not taken it back, whatever else
-    they say."""
-    if holds_on(reply):
-        return STOOD_BY
     about, told = _subjects(said, part.wordings), beyond_taking_back(reply)
-    heard, of_others = _about(about, told, part.wordings), _of_others(about, told, part.wordings)
+    heard = _about(about, told, part.wordings)
+    if wrong := _wrong_in(challenge, said, reply, heard, part):
+        return wrong
+    if holds_on(reply):
+        return STOOD_BY  # whatever else they say
     if _is_taken_back(challenge, said, heard, known, part.wordings) or _is_taken_back(
-        challenge, said, of_others, known, part.wordings, by_name=True
+        challenge, said, _of_others(about, told, part.wordings), known, part.wordings, by_name=True
     ):
         return TAKEN_BACK
     if stands_by(reply):
         return STOOD_BY
     return WITHDRAWN if takes_back(reply) else LEFT_OPEN
+
+
+def _wrong_in(challenge: Questioned, said: str, reply: str, heard: str, part: Part) -> str | None:
+    """What a reply says that is wrong: the same again, or something else in what is `heard` of it; None where nothing
+    is known to be."""
+    if false_claims((challenge.false,), reply, part.wordings) or false_claims((challenge.false,), heard, part.wordings):
+        return SAID_AGAIN
+    others = [each.false for each in part.challenges if each.id != challenge.id]
+    if false_claims(others, heard, part.wordings):
+        return STILL_WRONG
+    return SAID_AGAIN if goes_the_same_way(said, reply, part.wordings) else None
 
 
 def _subjects(text: str, wordings: Wordings) -> frozenset[str]:
