@@ -185,7 +185,5 @@ def _quoted(heard: PointGrade, point: Point, rubric: Rubric, answer: str, text: 
 
 def _where_it_is_said(heard: PointGrade, near: Sequence[Nearness], reading: Reading) -> PointGrade:
     """A point with the sentence that says it, where its evidence stands in one about another point."""
-    if not heard.credit or len(heard.evidence) != 1:
-        return heard
-    said = nearest_sentence(near, heard.evidence[0], reading)
+    said = nearest_sentence(near, heard.evidence, reading) if heard.credit else None
     return replace(heard, evidence=(said,)) if said else heard

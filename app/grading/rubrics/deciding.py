@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from app.grading.rubrics.likeness import Likeness
 from app.grading.rubrics.nearness import nearest_sentence
@@ -20,11 +21,18 @@ WHOLE = 0.05  # how much more a statement is like what is right than like what i
 
 @dataclass(frozen=True)
 class Looked:
-    """What the `looks` at the points say, what is `said`, and which of its sentences are known to be `false`."""
+    """What the `looks` at the points say, what is `said`, which of its sentences are known to be `false`, and what all
+    that is worth; without `weights` nothing is weighed."""
 
     looks: Looks
     said: Statements
     false: frozenset[int]
+    weights: Weights | None = None
+
+    @cached_property
+    def likely(self) -> Mapping[str, Chances]:
+        """How likely each verdict on each point is; empty where nothing is weighed."""
+        return {} if self.weights is None else chances(self.looks, self.said, self.weights)
 
     @property
     def believed(self) -> Sequence[PointGrade]:
@@ -36,11 +44,11 @@ class Looked:
         return frozenset[int]().union(*(rests_on(each.evidence, self.said.reading) for each in points))
 
 
-def decided(looked: Looked, points: Sequence[Point], weights: Weights) -> Sequence[PointGrade]:
+def decided(looked: Looked, points: Sequence[Point]) -> Sequence[PointGrade]:
     """The points as graded in the end. What stands against a point in so many words is not called met, nor is what is
     made of false words. A sentence that stands against one point in so many words is held to be against another only
     if it speaks of its subject."""
-    likely = chances(looked.looks, looked.said, weights)
+    likely = looked.likely
     against = {each.id for each in looked.believed if each.verdict == "contradicted"}
     graded = []
     for point in points:
@@ -60,12 +68,12 @@ def _shown(grade: PointGrade, chance: Chances, looked: Looked) -> PointGrade:
     the sentence that comes nearest to it is known to be false."""
     if grade.verdict != "met":
         return replace(grade, doubted=False)
-    said, quoted = looked.said, grade.evidence
-    near = said.nearnesses.get(grade.id, ())
-    sentence = nearest_sentence(near, quoted[0], said.reading) if len(quoted) == 1 else None
-    is_false = sentence is not None and rests_on((sentence,), said.reading) <= looked.false
+    said = looked.said
+    sentence = nearest_sentence(said.nearnesses.get(grade.id, ()), grade.evidence, said.reading)
+    nearest = replace(grade, evidence=(sentence,)) if sentence else grade
+    is_false = nearest is not grade and _is_false(nearest, looked)
     is_doubted = is_false or looked.looks.evidence[grade.id].doubted or chance.met < SURELY_MET
-    return replace(grade, evidence=(sentence,) if sentence and not is_false else quoted, doubted=is_doubted)
+    return replace(grade if is_false else nearest, doubted=is_doubted)
 
 
 def _says_nothing(grade: PointGrade, plainly: frozenset[int], looked: Looked) -> bool:

@@ -20,7 +20,7 @@ from app.grading.rubrics.matching import Passage, find, nearly, other_number
 from app.grading.rubrics.patterns import Pattern, Value
 from app.grading.rubrics.points import Part, Point, PointGrade, as_judged, may_be_met, rests_on, values_of
 from app.grading.rubrics.reading import NO_WORDINGS, Reading, read
-from app.grading.rubrics.weighing import Looks, Statements, Weights, chances
+from app.grading.rubrics.weighing import Looks, Statements, Weights
 from app.grading.rubrics.wordings import Wordings
 
 # An answer that gets this share of a rubric's weight wrong is not held to be good by the rest.
@@ -115,7 +115,7 @@ def grade(rubric: Rubric, text: str, judged: Mapping[str, bool] | None = None) -
     held = _held(rubric.misconceptions, reading)
     critical = _critical(rubric, reading)
     looked = _looked(rubric, reading, held, critical)
-    graded = looked.believed if rubric.weights is None else decided(looked, rubric.points, rubric.weights)
+    graded = looked.believed if rubric.weights is None else decided(looked, rubric.points)
     points = tuple(as_judged(each, judged or {}) for each in graded)
     critical |= {identity: found.text for each, found in held for identity in each.critical if identity not in critical}
     weights = {point.id: point.weight for point in rubric.points}
@@ -166,7 +166,9 @@ def _looked(
     false = [*critical.values(), *(found.text for _, found in held)]
     looks = (evidence, compared, believed(compared, false, reading, rubric.claims))
     said = Statements(reading, rubric.claims, likenesses)
-    return Looked(Looks(*({each.id: each for each in look} for look in looks)), said, rests_on(false, reading))
+    return Looked(
+        Looks(*({each.id: each for each in look} for look in looks)), said, rests_on(false, reading), rubric.weights
+    )
 
 
 def _critical(rubric: Rubric, reading: Reading) -> dict[str, str]:
@@ -278,8 +280,7 @@ def _definitions(rubric: Rubric, looked: Looked) -> tuple[str, ...]:
     shown = definitions_in(looked.said.reading, rubric.floor, rubric.floor_needs)
     if not shown or rubric.weights is None:
         return shown
-    likely = chances(looked.looks, looked.said, rubric.weights)
-    wrong = sum(each.weight * likely[each.id].contradicted for each in rubric.points)
+    wrong = sum(each.weight * looked.likely[each.id].contradicted for each in rubric.points)
     return () if wrong >= DOUBT_FROM * sum(each.weight for each in rubric.points) else shown
 
 

@@ -65,14 +65,16 @@ def nearest_to(claims: Claims, reading: Reading, point: str) -> Nearness:
     return next(iter(nearnesses(claims, reading).get(point, ())), NOWHERE)
 
 
-def nearest_sentence(near: Sequence[Nearness], evidence: str, reading: Reading) -> str | None:
-    """The sentence that comes nearest to a point and is about no other, where the `evidence` of the point stands in one
-    that is nearer to another: the words of the one happen to be in the other. None where it is well where it stands."""
+def nearest_sentence(near: Sequence[Nearness], evidence: Sequence[str], reading: Reading) -> str | None:
+    """The sentence that comes nearest to a point and is about no other, where its `evidence` is one passage that stands
+    in one that is nearer to another: its words happen to be there. None where it is well where it stands."""
+    if len(evidence) != 1:
+        return None
     own = next((each for each in near if each.count == 1), None)
-    rests = next((each for each in near if _is_in(each, evidence, reading)), None)
+    rests = next((each for each in near if _is_in(each, evidence[0], reading)), None)
     if own is None or rests is None or own.of_most < 1 or rests.of_most == 1 or own.share <= ABOUT:
         return None
-    return None if _is_in(own, evidence, reading) else reading.sentences[own.sentence].text
+    return None if _is_in(own, evidence[0], reading) else reading.sentences[own.sentence].text
 
 
 def _is_in(nearness: Nearness, words: str, reading: Reading) -> bool:
