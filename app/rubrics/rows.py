@@ -106,7 +106,10 @@ def make_row(
 ) -> Row:
     """What became of a point, as its grade and what the learner judged are kept."""
     verdict, decision = str(graded["verdict"]), judged.get(point.id)
-    is_unsure, doubted = verdict == "unsure", bool(graded.get("doubted"))
+    doubted = bool(graded.get("doubted"))
+    if doubted and verdict == "contradicted":  # nobody is told that they said the opposite where that is a guess
+        verdict, doubted = "unsure", False
+    is_unsure = verdict == "unsure"
     if verdict in ("met", "contradicted") and decision == "missed" and not doubted:
         shown, css = TAKEN_BACK, CLASSES["missed"]
     else:

@@ -7,9 +7,12 @@ from dataclasses import replace
 import pytest
 
 from app.content.rubric_schemas import make_rubric
+from app.grading.rubrics.deciding import Looked, decided
 from app.grading.rubrics.grader import RubricGrade, grade, look_at
-from app.grading.rubrics.points import PointGrade, as_judged
-from app.grading.rubrics.weighing import Chances, chances, features_of
+from app.grading.rubrics.likeness import NO_CLAIMS
+from app.grading.rubrics.points import Point, PointGrade, as_judged
+from app.grading.rubrics.reading import read
+from app.grading.rubrics.weighing import Chances, Looks, Statements, chances, features_of
 from app.grading.rubrics.weights import WEIGHTS
 from tests.support.shipped import shipped
 
@@ -102,6 +105,28 @@ def test_a_person_takes_back_what_was_met_or_leaves_it_as_it_was() -> None:
     against = PointGrade("tree", "contradicted", 0.0, ("A tree sends more.",))
     assert as_judged(against, {"tree": True}) == against
     assert as_judged(against, {"tree": False}) == PointGrade("tree", "missed", 0.0, ("A tree sends more.",))
+    guessed = replace(against, surmised=True, doubted=True)
+    assert as_judged(guessed, {"tree": True}) == PointGrade("tree", "met", 1.0, ("A tree sends more.",))
+
+
+@pytest.mark.parametrize(("rubric", "said"), [("R01", "All of the 80 GB can be used for tensors.")])
+def test_what_is_the_opposite_in_so_many_words_is_not_doubted(rubric: str, said: str) -> None:
+    opposed = [each for each in graded(rubric, said).points if each.verdict == "contradicted"]
+    assert opposed
+    assert not any(each.doubted for each in opposed)
+
+
+def test_what_is_only_surmised_to_be_the_opposite_is_doubted_unless_it_is_likely() -> None:
+    """With these numbers: what the chances say decides, whatever the claims."""
+    reading = read("A tree sends more.")
+    said = Statements(reading, NO_CLAIMS, {})
+    surmised = PointGrade("tree", "contradicted", 0.0, ("A tree sends more.",), surmised=True)
+    missed = PointGrade("tree", "missed", 0.0, ())
+    for bias, doubted in ((0.6, True), (4.0, False)):
+        weights = {"always": (0.0, 0.0, bias)}
+        looks = Looks({"tree": missed}, {"tree": surmised}, {"tree": surmised})
+        (found,) = decided(Looked(looks, said, frozenset(), weights), [Point("tree", 1)])
+        assert (found.verdict, found.doubted) == ("contradicted", doubted)
 
 
 def test_what_is_met_is_quoted_from_the_sentence_that_says_it() -> None:

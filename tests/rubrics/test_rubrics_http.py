@@ -264,6 +264,17 @@ def test_what_is_doubted_counts_and_asks(content: Catalogue) -> None:
     assert (refused.rows[0].credit, refused.marked.notes[0].finding.verdict) == (0.0, "Missed, you judged")
 
 
+def test_what_is_only_guessed_to_be_the_opposite_is_asked(content: Catalogue) -> None:
+    point = content.rubrics["R04"].points[0]
+    said = {"verdict": "contradicted", "credit": 0.0, "doubted": True, "evidence": ["It is so."]}
+    kept = {"text": "It is so.", "grade": {"points": [{"id": point.id, **said}], "critical": [], "notes": []}}
+    for judged, word, credit in (({}, "Unsure", 0.0), ({point.id: "met"}, "Met, you judged", 1.0)):
+        row = RubricAnswer(**kept, score=0.0, level="no hire", judged=judged)
+        result = result_view(content.rubrics["R04"], row)
+        assert (result.rows[0].credit, result.marked.notes[0].finding.verdict) == (credit, word)
+        assert result.to_judge == (not judged)
+
+
 @pytest.mark.parametrize("data", [{"point.total-state": "met"}, {"point.choice": "perfect"}, {"point.nothing": "met"}])
 def test_what_was_not_heard_cannot_be_judged(page: TestClient, data: dict[str, str]) -> None:
     address = answered(page, NEARLY)

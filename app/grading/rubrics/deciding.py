@@ -15,7 +15,7 @@ SURE_OF_THE_FIRST = 0.85  # the chance from which on what would be the only thin
 DOUBTFUL = 0.2  # the chance from which on a point that is not met may yet be: a person decides
 WELL_MET = 0.4  # … although it seems to be contradicted
 LEANS = 0.25  # from this chance of being contradicted on a point is not met that is no likelier met than not
-SURELY_MET = 0.75  # what is met by a smaller chance is doubted: it counts, and a person is asked
+SURELY = 0.75  # what is met by a smaller chance, or only surmised to be the opposite, is doubted: a person is asked
 WHOLE = 0.05  # how much more a statement is like what is right than like what is half of it, to be all of it
 
 
@@ -65,14 +65,16 @@ def decided(looked: Looked, points: Sequence[Point]) -> Sequence[PointGrade]:
 
 def _shown(grade: PointGrade, chance: Chances, looked: Looked) -> PointGrade:
     """A grade as it is shown: what is met by the sentence that says it, and doubted where that is not sure, or where
-    the sentence that comes nearest to it is known to be false."""
+    the sentence that comes nearest to it is known to be false; what is only surmised to be its opposite is doubted as
+    well where that is not sure."""
     if grade.verdict != "met":
-        return replace(grade, doubted=False)
+        is_guess = grade.verdict == "contradicted" and grade.surmised
+        return replace(grade, doubted=is_guess and chance.contradicted < SURELY)
     said = looked.said
     sentence = nearest_sentence(said.nearnesses.get(grade.id, ()), grade.evidence, said.reading)
     nearest = replace(grade, evidence=(sentence,)) if sentence else grade
     is_false = nearest is not grade and _is_false(nearest, looked)
-    is_doubted = is_false or looked.looks.evidence[grade.id].doubted or chance.met < SURELY_MET
+    is_doubted = is_false or looked.looks.evidence[grade.id].doubted or chance.met < SURELY
     return replace(grade if is_false else nearest, doubted=is_doubted)
 
 

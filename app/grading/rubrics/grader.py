@@ -121,7 +121,8 @@ def grade(rubric: Rubric, text: str, judged: Mapping[str, bool] | None = None) -
     weights = {point.id: point.weight for point in rubric.points}
     total = sum(weights.values())
     score = sum(weights[each.id] * each.credit for each in points) / total
-    contradicted = sum(weights[each.id] for each in points if each.verdict == "contradicted")
+    denied = [each for each in points if each.verdict == "contradicted"]
+    contradicted = sum(weights[each.id] for each in denied if not each.doubted)
     wrong = contradicted >= MUCH_CONTRADICTED * total
     notes, capped = [], bool(critical)
     if reading.is_stuffed:
@@ -136,7 +137,7 @@ def grade(rubric: Rubric, text: str, judged: Mapping[str, bool] | None = None) -
             f"You were asked {rubric.stance.asked}, and do not say; without that it is {UNDECIDED_CAP} at most."
         )
     sums = [each.says for each in islice(wrong_sums(text), MOST_SUMS)]
-    is_wrong = bool(critical or contradicted or held or sums or reading.is_stuffed)
+    is_wrong = bool(critical or denied or held or sums or reading.is_stuffed)
     lifted_by = () if is_wrong or is_at_least(level_of(score), CAP) else _definitions(rubric, looked)
     corrected = {found.text: each.so for each, found in reversed(held)}  # by one that is about this question, if any
     return RubricGrade(

@@ -67,7 +67,8 @@ class PointGrade:
     """What became of a point: `credit` is 0, 0.5 or 1, `evidence` the sentences it rests on.
 
     It is `surmised` to be contradicted where no falsehood stands there in so many words, but another number or subject,
-    or what is like wrong claims. It is `doubted` to be met where its words may as well say something else.
+    or what is like wrong claims. It is `doubted` to be met, or contradicted, where its words may as well say something
+    else.
     """
 
     id: str
@@ -95,11 +96,10 @@ def rests_on(evidence: Iterable[str], reading: Reading) -> frozenset[int]:
 
 def as_judged(grade: PointGrade, judged: Mapping[str, bool]) -> PointGrade:
     """A grade after what a person decided: what is unsure is met or not, what was met stays as it was or is taken back,
-    and so is what was heard as the opposite, but for that nobody makes it met."""
+    and so is what was heard as the opposite, but for that nobody makes it met where that is not doubted."""
     if grade.verdict == "missed" or grade.id not in judged:
         return grade
     if not judged[grade.id]:
         return PointGrade(grade.id, "missed", 0.0, grade.evidence)
-    return (
-        grade if grade.verdict == "contradicted" else PointGrade(grade.id, "met", grade.credit or 1.0, grade.evidence)
-    )
+    is_opposite = grade.verdict == "contradicted" and not grade.doubted
+    return grade if is_opposite else PointGrade(grade.id, "met", grade.credit or 1.0, grade.evidence)
