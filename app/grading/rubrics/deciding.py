@@ -54,7 +54,7 @@ def decided(looked: Looked, points: Sequence[Point]) -> Sequence[PointGrade]:
     for point in points:
         grade, evidence = looked.looks.believed[point.id], looked.looks.evidence[point.id]
         if (evidence.verdict == "contradicted" and not evidence.surmised) or _is_false(evidence, looked):
-            graded.append(_opposed(grade, likely[point.id]))
+            graded.append(_opposed(grade, evidence, point, likely[point.id], looked.said))
         else:
             is_wrong_elsewhere = bool(against - {point.id})
             graded.append(_weighed(grade, evidence, point, likely[point.id], looked.said, is_wrong_elsewhere))
@@ -64,17 +64,20 @@ def decided(looked: Looked, points: Sequence[Point]) -> Sequence[PointGrade]:
 
 
 def _shown(grade: PointGrade, chance: Chances, looked: Looked) -> PointGrade:
-    """A grade as it is shown: what is met by the sentence that says it, and doubted where that is not sure, or where
-    the sentence that comes nearest to it is known to be false; what is only surmised to be its opposite is doubted as
-    well where that is not sure."""
-    if grade.verdict != "met":
+    """A grade as it is shown: what is met, or may be, by the sentence that says it, and doubted where that is not sure,
+    or where the sentence that comes nearest to it is known to be false; what is only surmised to be its opposite is
+    doubted as well where that is not sure."""
+    if grade.verdict not in ("met", "unsure"):
         is_guess = grade.verdict == "contradicted" and grade.surmised
         return replace(grade, doubted=is_guess and chance.contradicted < SURELY)
     said = looked.said
     sentence = nearest_sentence(said.nearnesses.get(grade.id, ()), grade.evidence, said.reading)
     nearest = replace(grade, evidence=(sentence,)) if sentence else grade
+    if grade.verdict == "unsure":
+        return replace(grade if _is_false(nearest, looked) else nearest, doubted=False)
     is_false = nearest is not grade and _is_false(nearest, looked)
-    is_doubted = is_false or looked.looks.evidence[grade.id].doubted or chance.met < SURELY
+    evidence = looked.looks.evidence[grade.id]
+    is_doubted = is_false or evidence.doubted or evidence.verdict == "contradicted" or chance.met < SURELY
     return replace(grade if is_false else nearest, doubted=is_doubted)
 
 
@@ -140,11 +143,13 @@ def _is_apart(evidence: PointGrade, grade: PointGrade, statement: Likeness | Non
     return bool(against) and against.isdisjoint(rests_on(evidence.evidence, said.reading))
 
 
-def _opposed(grade: PointGrade, chance: Chances) -> PointGrade:
-    """What stands against a point in so many words: a person decides where all else says that it is met."""
-    if grade.verdict == "contradicted" and chance.likely == "met":
-        return replace(grade, verdict="unsure")
-    return grade
+def _opposed(grade: PointGrade, evidence: PointGrade, point: Point, chance: Chances, said: Statements) -> PointGrade:
+    """What stands against a point in so many words: a person decides where all else says that it is met. Where that is
+    sure, the words are of something else."""
+    if grade.verdict != "contradicted" or chance.likely != "met":
+        return grade
+    met = _met_after_all(grade, evidence, point, said) if chance.met >= SURELY else grade
+    return met if met.verdict == "met" else replace(grade, verdict="unsure")
 
 
 def _met_after_all(grade: PointGrade, evidence: PointGrade, point: Point, said: Statements) -> PointGrade:
