@@ -9,7 +9,7 @@ import pytest
 from app.content.rubric_schemas import make_rubric
 from app.grading.rubrics.deciding import Looked, decided
 from app.grading.rubrics.grader import RubricGrade, grade, look_at
-from app.grading.rubrics.likeness import NO_CLAIMS
+from app.grading.rubrics.likeness import NO_CLAIMS, Claim, make_claims
 from app.grading.rubrics.points import Point, PointGrade, as_judged
 from app.grading.rubrics.reading import read
 from app.grading.rubrics.weighing import Chances, Looks, Statements, chances, features_of
@@ -127,6 +127,27 @@ def test_what_is_only_surmised_to_be_the_opposite_is_doubted_unless_it_is_likely
         looks = Looks({"tree": missed}, {"tree": surmised}, {"tree": surmised})
         (found,) = decided(Looked(looks, said, frozenset(), weights), [Point("tree", 1)])
         assert (found.verdict, found.doubted) == ("contradicted", doubted)
+
+
+def test_a_point_said_outright_is_not_lost_for_a_falsehood_about_another() -> None:
+    false = "The time between failures is the same for 1,024 GPUs as for one, because GPUs fail independently."
+    said = "I take the checkpoint interval from Young's formula, sqrt(2 * save time * MTBF)."
+    others = (
+        "Rank 0 should gather and write the whole checkpoint. Spare nodes are a waste. I roll back for loss spikes."
+    )
+    found = verdicts("R12", f"{false} {said} {others}")
+    assert found["time-between-failures"].verdict == "contradicted"
+    assert (found["interval"].verdict, found["interval"].evidence) == ("met", (said,))
+
+
+def test_stray_words_against_a_point_do_not_outweigh_the_sentence_that_says_it() -> None:
+    reading = read("It is so. That is never so.")
+    likely, opposed = {"always": (5.0, 0.0, 0.0)}, PointGrade("so", "contradicted", 0.0, ("That is never so.",))
+    claims = make_claims([Claim("so", "right", "It is so indeed."), Claim("so", "wrong", "It takes a tree.")])
+    said = Statements(reading, claims, claims.like(reading))
+    looked = Looked(Looks({"so": opposed}, {"so": opposed}, {"so": opposed}), said, frozenset(), likely)
+    (found,) = decided(looked, [Point("so", 1)])
+    assert (found.verdict, found.doubted, found.evidence) == ("met", True, ("It is so.",))
 
 
 def test_what_is_met_is_quoted_from_the_sentence_that_says_it() -> None:

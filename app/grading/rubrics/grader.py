@@ -161,12 +161,12 @@ def _looked(
     rubric: Rubric, reading: Reading, held: Sequence[tuple[Misconception, Passage]], critical: Mapping[str, str]
 ) -> Looked:
     against = {point: found for each, found in held for point in each.points}
-    evidence = _doubted(rubric, [_grade_point(point, reading, against, rubric.numbers) for point in rubric.points])
     likenesses = rubric.claims.like(reading)
+    said = Statements(reading, rubric.claims, likenesses)
+    evidence = _doubted(rubric, [_grade_point(point, said, against, rubric.numbers) for point in rubric.points])
     compared = _compared(rubric, evidence, reading, likenesses)
     false = [*critical.values(), *(found.text for _, found in held)]
     looks = (evidence, compared, believed(compared, false, reading, rubric.claims))
-    said = Statements(reading, rubric.claims, likenesses)
     return Looked(
         Looks(*({each.id: each for each in look} for look in looks)), said, rests_on(false, reading), rubric.weights
     )
@@ -230,12 +230,13 @@ def _held(misconceptions: Iterable[Misconception], reading: Reading) -> list[tup
 
 
 def _grade_point(
-    point: Point, reading: Reading, contradicted: Mapping[str, Passage], numbers: Sequence[Value] = ()
+    point: Point, said: Statements, contradicted: Mapping[str, Passage], numbers: Sequence[Value] = ()
 ) -> PointGrade:
-    against = claimed(point.against, reading) or contradicted.get(point.id)
+    reading = said.reading
     whole, half = look(point.met, reading, point.course), look(point.half, reading, point.course)
-    if against is not None:
-        return _said_and_denied(point, whole.shown, against, reading)
+    own = claimed(point.against, reading)
+    if (opposite := own or contradicted.get(point.id)) is not None:
+        return _opposed(point, whole.shown, opposite, own is not None, said)
     parts = [look(part.patterns, reading, point.course) for part in point.parts]
     shown = [each.shown for each in parts if each.shown is not None]
     if whole.shown is not None:
@@ -253,11 +254,16 @@ def _grade_point(
     return _not_met(point, [whole, half, *parts], reading)
 
 
-def _said_and_denied(point: Point, shown: Passage | None, against: Passage, reading: Reading) -> PointGrade:
-    """Contradicted, whatever was said before; what is said outright after it was denied is half met, and doubted."""
-    if shown is not None and shown.sentence > min(rests_on((against.text,), reading), default=shown.sentence):
+def _opposed(point: Point, shown: Passage | None, opposite: Passage, is_own: bool, said: Statements) -> PointGrade:
+    """Contradicted by its own opposite, whatever was said before; what is said outright after that is half met. By
+    something false about its subject as well; where that is nearer to another point, and another sentence says this one
+    outright, it is met. Both are doubted."""
+    places = rests_on((opposite.text,), said.reading)
+    if shown is not None and is_own and shown.sentence > min(places, default=shown.sentence):
         return PointGrade(point.id, "met", 0.5, (shown.text,), doubted=True)
-    return PointGrade(point.id, "contradicted", 0.0, (against.text,))
+    if shown is not None and not is_own and shown.sentence not in places and not said.is_about(point.id, places):
+        return PointGrade(point.id, "met", 1.0, (shown.text,), doubted=True)
+    return PointGrade(point.id, "contradicted", 0.0, (opposite.text,))
 
 
 def _not_met(point: Point, looks: list[Look], reading: Reading) -> PointGrade:

@@ -51,6 +51,13 @@ class Statements:
         """How near every statement comes to each point, the nearest first."""
         return nearnesses(self.claims, self.reading)
 
+    def is_about(self, point: str, sentences: frozenset[int]) -> bool:
+        """Whether any of `sentences` is nearer to a point than to every other."""
+        return any(
+            each.count == 1 and each.sentence in sentences and each.of_most == 1.0
+            for each in self.nearnesses.get(point, ())
+        )
+
     def like(self, point: str) -> Sequence[Likeness]:
         return self.likenesses.get(point, ())
 
