@@ -47,10 +47,10 @@ class ChallengeFile(Strict):
     those of `ask`, `right` and `so` come from the sitting's values where it has some of the names in `given`, else from
     these.
 
-    It is asked of answers to questions about one of `concepts`. Where it is said, the points that it `contradicts`,
-    named as M3.claim.equal, are not. For the content check: `example` says it, `reply` takes it back, `stays` says it
-    again, and `passes` are right and use nearly its words. The content must not say it either, unless it is false of
-    these concepts alone, `only_there`.
+    It is asked of answers in words, first of those to questions about one of `concepts`. Where it is said, the points
+    that it `contradicts`, named as M3.claim.equal, are not. For the content check: `example` says it, `reply` takes it
+    back, `stays` says it again, and `passes` are right and use nearly its words. The content must not say it either,
+    unless it is false of these concepts alone, `only_there`; then it is heard only in interviews about one of them.
     """
 
     id: Slug
@@ -237,16 +237,25 @@ def falsehoods(challenges: Iterable[Challenge]) -> tuple[Falsehood, ...]:
 
 
 def about(
-    challenges: Iterable[Challenge], misbeliefs: Iterable[Misbelief], concepts: Iterable[str]
+    challenges: Iterable[Challenge],
+    misbeliefs: Iterable[Misbelief],
+    concepts: Iterable[str],
+    of_interview: Iterable[str] = (),
 ) -> tuple[Questioned, ...]:
-    """Those that are asked of answers to a question about `concepts`: first what has a question of its own; what is
-    known under one name in both lists is that."""
-    of = dict.fromkeys(concepts)
-    asked = tuple(each for each in challenges if not each.concepts.isdisjoint(of))
-    known = {each.id for each in asked}
+    """Those that are heard in answers to a question about `concepts`: first what is asked about these, then what is
+    false whatever was asked, or false in an interview `of_interview`, its concepts; misconceptions last. What is known
+    under one name in both lists has a question of its own."""
+    of, around = dict.fromkeys(concepts), frozenset(of_interview)
+    asked, elsewhere = list[Challenge](), list[Challenge]()
+    for each in challenges:
+        if not each.concepts.isdisjoint(of):
+            asked.append(each)
+        elif not each.file.only_there or not each.concepts.isdisjoint(around):
+            elsewhere.append(each)
+    known = {each.id for each in (*asked, *elsewhere)}
     heard = (
         replace(each, topic=lowered(each.titles[next(name for name in of if name in each.titles)]))
         for each in misbeliefs
         if each.id not in known and not each.concepts.isdisjoint(of)
     )
-    return (*asked, *heard)
+    return (*asked, *elsewhere, *heard)

@@ -366,7 +366,7 @@ class Interview(Item):
 
     def challenges_about(self, question: Question) -> tuple[Questioned, ...]:
         """What does not pass in an answer to a question."""
-        return about(self._challenges, self._misbeliefs, question.concepts or self.concepts)
+        return about(self._challenges, self._misbeliefs, question.concepts or self.concepts, self.concepts)
 
     @model_validator(mode="after")
     def _builds_on_what_came_before(self) -> Interview:

@@ -154,7 +154,7 @@ def parts_of(interview: Interview, reactions: Reactions = NOTHING_ASKED) -> list
             home = _home_of(question, interview)
             whole = replace(
                 whole,
-                challenges=interview.challenges_about(question),
+                challenges=home.challenges_about(question),
                 claims=home.claims_about(question.name),
                 home=home.id,
             )

@@ -18,7 +18,7 @@ from app.interview.challenge_checks import check_challenges
 from app.interview.challenging import LEFT_OPEN, STILL_WRONG, TAKEN_BACK, heard_reply, held_in
 from app.interview.criteria import criteria
 from app.interview.letter import Pace, letter
-from app.interview.parts import Part, known_to
+from app.interview.parts import Part, known_to, parts_of
 from app.interview.questions import right_answer
 from app.interview.scorecards import Scorecard
 from app.units import scaled
@@ -209,3 +209,21 @@ def test_nothing_that_is_right_is_challenged(content: Catalogue) -> None:
     """Of single claims that may be read, by a hand that saw no wording."""
     right = [text for points in read_yaml(CLAIMS).values() for claims in points.values() for text in claims["right"]]
     assert not [text for text in right if challenged(content, text)]
+
+
+def test_what_is_false_anywhere_is_heard_whatever_was_asked(content: Catalogue) -> None:
+    said = "I don't worry about activations, ZeRO shards them along with the optimizer."
+    for interview, question in (("M5", "open"), ("M7", "derive"), ("M2", "hang")):
+        part = next(each for each in parts_of(content.interviews[interview]) if each.id == question)
+        assert [each.challenge.id for each in held_in(part, said, {})] == ["zero-shards-activations"]
+    (first, *_) = part.challenges
+    assert not first.concepts.isdisjoint(part.question.concepts), "what is asked about comes first"
+
+
+def test_what_is_false_of_some_layouts_is_heard_where_these_are_discussed(content: Catalogue) -> None:
+    said = "ZeRO-1 shards the optimizer over all 512 GPUs."
+    heard = {}
+    for interview in ("M5", "M9"):
+        parts = (each for each in parts_of(content.interviews[interview]) if each.kind == "text")
+        heard[interview] = [[one.challenge.id for one in held_in(each, said, {})] for each in parts]
+    assert heard == {"M5": [["optimizer-over-all-gpus"]] * 2, "M9": [[]]}, "M9 has no other ranks than replicas"

@@ -20,7 +20,7 @@ from app.interview.parts import Part, Values, known_to, parts_of
 from app.interview.questions import right_answer
 from tests.support.sat import Sat, sit
 
-FALSE = "Stragglers average out over many ranks."
+FALSE = "A slow rank only slows its neighbours, the others go on."
 
 
 def asked(content: Catalogue, identity: str, name: str) -> tuple[Part, Values]:
