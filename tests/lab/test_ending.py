@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+
+from app.core.templating import environment
 from app.lab.ending import ending_of
 from app.lab.records import RunFailure
 from app.lab.terms import terms_of
@@ -34,6 +37,17 @@ def test_the_rank_to_blame_speaks_first_and_every_lane_says_how_far_it_came() ->
         (0, RESET, "20 ms later"),
     ]
     assert ending_of(SPEC, RunView(), RunFailure("failed", "torchrun")) is None, "no rank is to blame"
+
+
+def test_a_rank_that_no_other_outlives_still_says_its_last() -> None:
+    failure = RunFailure("killed", "Rank 1 was killed (SIGKILL).", 1, 5, ("fault on purpose",), 1)
+    view = RunView(steps_done=4, log=(LogEvent(0.2, 0, "stderr", "warm"), LogEvent(1.0, 1, "stderr", "on purpose")))
+    ending = ending_of(SPEC, view, failure)
+    assert ending is not None
+    assert [(each.rank, each.line) for each in ending.words] == [(1, "on purpose")]
+    page = environment().get_template("lab/parts/failure.html").render(failure=failure, ending=ending, view=view)
+    assert re.search(r'class="log wrap said-last".*on purpose', page, re.DOTALL)
+    assert "Of rank 0 there is no word after it." in " ".join(page.split())
 
 
 def test_what_a_collective_sends_adds_up_from_what_it_sends_in() -> None:
