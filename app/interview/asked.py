@@ -135,8 +135,8 @@ _REPLIES = {
     WITHDRAWN: ("Taken back, without what is so", "unsure"),
     SAID_AGAIN: ("Said again", "contra"),
     STOOD_BY: ("Stood by", "contra"),
-    STILL_WRONG: ("Something else that is wrong", "contra"),
-    LEFT_OPEN: ("Neither taken back nor said again", "unsure"),
+    STILL_WRONG: ("Answered, and still wrong", "contra"),
+    LEFT_OPEN: ("Not put right", "unsure"),
     NO_ANSWER: ("No reply", "missed"),
 }
 

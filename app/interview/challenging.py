@@ -14,7 +14,8 @@ from app.grading.rubrics.reading import read
 from app.grading.rubrics.wordings import Wordings
 from app.interview.keeping import goes_the_same_way
 from app.interview.parts import Part, Values, contradicted_by, unlinked
-from app.interview.replying import beyond_taking_back, corrects, holds_on, stands_by, takes_back
+from app.interview.replying import affirms, beyond_taking_back, corrects, holds_on, stands_by, takes_back
+from app.interview.saying_again import agrees, answers_the_same, gives_another_number
 from app.reveal.words import sentences
 
 # Of the words of what is so that a false sentence has not, so many, and this share, stand in a reply that says it.
@@ -53,7 +54,7 @@ def held_in(part: Part, text: str, known: Values) -> list[Held]:
 
 def heard_reply(challenge: Questioned, said: str, reply: str, part: Part, known: Values) -> str:
     """What a reply does with what was `said` and false: takes it back, takes it back without what is so, says it again
-    or that it stands by it, says something else that is false, or nothing of it that could be heard.
+    or that it stands by it, says something else that is wrong, or nothing of it that could be heard.
 
     It speaks of what it was asked about unless it names something else: what it says of that takes back only where
     what is right is about that as well.
@@ -62,15 +63,25 @@ def heard_reply(challenge: Questioned, said: str, reply: str, part: Part, known:
     heard = _about(about, told, part.wordings)
     if wrong := _wrong_in(challenge, said, reply, heard, part):
         return wrong
-    if holds_on(reply):
+    ask, so = asked_of(challenge, known), what_is_so(challenge, known)
+    if not takes_back(reply) and answers_the_same(challenge, ask, reply, part.wordings):
+        return SAID_AGAIN
+    if holds_on(reply) or agrees(said, so, reply):
         return STOOD_BY  # whatever else they say
     if _is_taken_back(challenge, said, heard, known, part.wordings) or _is_taken_back(
         challenge, said, _of_others(about, told, part.wordings), known, part.wordings, by_name=True
     ):
         return TAKEN_BACK
-    if stands_by(reply):
+    return _without_what_is_so(challenge, ask, reply, part, known)
+
+
+def _without_what_is_so(challenge: Questioned, ask: str, reply: str, part: Part, known: Values) -> str:
+    """What a reply does that says nothing of what is so."""
+    if stands_by(reply) or affirms(reply):
         return STOOD_BY
-    return WITHDRAWN if takes_back(reply) else LEFT_OPEN
+    if takes_back(reply):
+        return WITHDRAWN
+    return STILL_WRONG if gives_another_number(challenge.right(known), ask, reply, part.wordings) else LEFT_OPEN
 
 
 def _wrong_in(challenge: Questioned, said: str, reply: str, heard: str, part: Part) -> str | None:

@@ -18,7 +18,7 @@ from app.grading.rubrics.nearness import Nearness, nearest_to
 from app.grading.rubrics.reading import Reading, read
 from app.grading.rubrics.wordings import Wordings
 from app.interview.hearing import says_as_before
-from app.interview.replying import stands_by, takes_back
+from app.interview.replying import affirms, stands_by, takes_back
 
 FIRST_WORDS = 4  # of a reply, that answer how things are
 ALIKE = 0.6  # the cosine from which a reply says the questioned sentence again
@@ -40,7 +40,7 @@ def keeps(said: str, reply: str, rubric: Rubric, point: str) -> bool:
     """Whether `reply` keeps what was `said` against `point` and questioned."""
     if takes_back(reply):
         return False
-    if stands_by(reply):
+    if stands_by(reply) or (affirms(reply) and nearest_in(rubric, point, reply).lean <= CLEARLY):
         return True
     before, after = read(said, rubric.wordings), read(reply, rubric.wordings)
     lean = nearest_to(rubric.near_claims, after, point).lean

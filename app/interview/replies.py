@@ -89,6 +89,8 @@ def after_questioning(
     to it makes it no clearer: only to go the same way does."""
     if (keeps if is_clear else goes_on)(quote, text, rubric, point):
         return Reply("contradicted", 0.0, (text,))
+    if is_clear and reply.verdict == "contradicted":
+        return reply  # the opposite, in the answer and when asked
     has_turned = not is_clear or turns(quote, text, rubric, point)
     if reply.verdict == "contradicted" or (reply.credit and not has_turned):
         return Reply("unsure", 0.0, reply.evidence)

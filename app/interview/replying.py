@@ -40,6 +40,13 @@ _TAKES_BACK = re.compile(
     r"(?:wait|sorry|no|actually|you(?:'re| are) right|that's (?:not )?(?:right|true|so))\b",
     re.IGNORECASE,
 )
+# Who begins so says yes to what was said back, unless they go on by saying that the other is right.
+_AFFIRMS = re.compile(
+    r"^(?:(?:well|hm+|oh)[\s,.]+)*(?:yes|yeah|yep|yup|indeed|exactly|correct|of course|certainly|definitely|absolutely"
+    r"|that's so|that is so)\b(?![\s,.:;!–—-]+(?:but\b|no\b|not\b|wait|sorry|right\b|true\b|I see"
+    r"|good (?:point|question)|you(?:'re| are)|I (?:was|am wrong|take|mis|meant)|my mistake|actually|that was))",
+    re.IGNORECASE,
+)
 # What stands before a reply says what is so.
 _BACK_FIRST = re.compile(
     r"^(?:(?:oh|ah|no|wait|sorry|right|okay|ok|yes|well)[\s,.!]+)*(?:I take (?:it|that|this) back|I was wrong"
@@ -79,6 +86,12 @@ def holds_on(reply: str) -> bool:
     """Whether who replies says that they stay with what they said, or begins with that it is still so."""
     plain = _plain(reply)
     return _HOLDS_ON.search(plain) is not None and not _TAKES_BACK.search(plain)
+
+
+def affirms(reply: str) -> bool:
+    """Whether who replies begins by saying yes to what was said back."""
+    plain = _plain(reply)
+    return _AFFIRMS.search(plain) is not None and not _TAKES_BACK.search(plain)
 
 
 def beyond_taking_back(reply: str) -> str:

@@ -13,27 +13,12 @@ from app.interview.challenge_checks import check_misbeliefs
 from app.interview.challenging import SAID_AGAIN, STOOD_BY, TAKEN_BACK, WITHDRAWN, heard_reply, held_in
 from app.interview.criteria import criteria
 from app.interview.discounting import without
-from app.interview.drawing import draw, values_of
 from app.interview.fixes import fixes
 from app.interview.letter import Pace, letter
-from app.interview.parts import Part, Values, known_to, parts_of
 from app.interview.questions import right_answer
-from tests.support.sat import Sat, sit
+from tests.support.sat import Sat, asked, sit
 
 FALSE = "A slow rank only slows its neighbours, the others go on."
-
-
-def asked(content: Catalogue, identity: str, name: str) -> tuple[Part, Values]:
-    """A question in words with what is known when it is asked, after right answers."""
-    interview = content.interviews[identity]
-    values, answers = values_of(interview, draw(interview, 0)), dict[str, str]()
-    for part in parts_of(interview):
-        known = known_to(part, values, answers)
-        if part.id == name:
-            assert known is not None
-            return part, known
-        answers[part.id] = "words" if part.kind == "text" else right_answer(part, values, answers)
-    raise AssertionError(name)
 
 
 def said_in_m4(content: Catalogue, said: str, reply: str) -> Sat:

@@ -11,7 +11,7 @@ from app.content.interview_schemas import Interview
 from app.content.live import Expressions
 from app.interview import scorecards, scoring
 from app.interview.drawing import draw, values_of
-from app.interview.parts import Part, Reaction, built_on, known_to, parts_of, scope_of
+from app.interview.parts import Part, Reaction, Values, built_on, known_to, parts_of, scope_of
 from app.interview.prompts import prompt
 from app.interview.questions import right_answer
 from app.interview.reacting import react
@@ -62,3 +62,16 @@ def right_sitting(interview: Interview, seed: int) -> scorecards.Scorecard:
         else:
             sat.give(part, right_answer(part, sat.values, sat.own))
     return sat.card()
+
+
+def asked(content: Catalogue, identity: str, name: str) -> tuple[Part, Values]:
+    """A question in words with what is known when it is asked, after right answers."""
+    interview = content.interviews[identity]
+    values, answers = values_of(interview, draw(interview, 0)), dict[str, str]()
+    for part in parts_of(interview):
+        known = known_to(part, values, answers)
+        if part.id == name:
+            assert known is not None
+            return part, known
+        answers[part.id] = "words" if part.kind == "text" else right_answer(part, values, answers)
+    raise AssertionError(name)
