@@ -18,7 +18,7 @@ from app.content.interview_schemas import ProbedPoint
 from app.grading.rubrics.grader import Rubric, RubricGrade, grade
 from app.grading.rubrics.likeness import NO_CLAIMS
 from app.grading.rubrics.nearness import Nearness, nearest_sentence, nearest_to, nearnesses
-from app.grading.rubrics.points import Point, PointGrade, as_judged
+from app.grading.rubrics.points import Judgement, Point, PointGrade, as_judged
 from app.grading.rubrics.quotes import topic
 from app.grading.rubrics.reading import Reading, read
 from app.interview.weighing import weighed
@@ -66,7 +66,8 @@ _AS_SAID = re.compile(
 def hear(
     rubric: Rubric, points: Collection[ProbedPoint], answer: str, judged: Mapping[str, bool] | None = None
 ) -> RubricGrade:
-    """What is heard in `answer`. `points` are the rubric's as content has them; `judged` as `grade` takes them."""
+    """What is heard in `answer`. `points` are the rubric's as content has them; `judged` says which of
+    them the candidate says to have said."""
     plain = hear_quickly(rubric, points, answer, judged)
     texts = {each.id: each.text for each in points}
     graded = {each.id: each for each in rubric.points}
@@ -92,7 +93,8 @@ def hear_quickly(
     plain = replace(plain, points=weighed(plain.points, rubric, read(answer, rubric.wordings)))
     shown_by = {each.id: each.shown_by for each in points}
     spoken = (_as_spoken(each, shown_by.get(each.id), told) for each in plain.points)
-    own = judged or {}  # decides where the grader is unsure, and nowhere else
+    # decides where the grader is unsure, and nowhere else
+    own: Mapping[str, Judgement] = {point: "met" if said else "missed" for point, said in (judged or {}).items()}
     return replace(plain, points=tuple(as_judged(each, own) if each.verdict == "unsure" else each for each in spoken))
 
 

@@ -185,16 +185,17 @@ def why_less(verdict: str, credit: float, point: str, half: str | None, answer: 
         return "" if credit == 1 else _why_half(half)
     return {
         "missed": why_missed(half, nearest(point, answer)),
-        "contradicted": "Your words were heard as the opposite of it.",
+        "contradicted": "What holds stands above; your words were heard as the opposite.",
         "unsure": "Something near it was heard, and not it outright.",
     }[verdict]
 
 
 def why_missed(half: str | None, close: str | None) -> str:
     """What nothing was heard of: not even the half that counts; `close` is the sentence that comes nearest, if any."""
-    lacking = f"Not heard. Half of it would be: {lowered(half).rstrip('.')}." if half else NOT_HEARD
-    quote = cut_short(close) if close else ""
-    return f"{lacking} The nearest is “{quote}”, and it was not heard to say this." if quote else lacking
+    rule = f"Half of it would be: {lowered(half).rstrip('.')}." if half else ""
+    if close is None:
+        return f"Not heard. {rule}" if rule else NOT_HEARD
+    return f"Nearest to it is “{cut_short(close)}”, but not heard to say it. {rule}".rstrip()
 
 
 def _why_half(half: str | None) -> str:

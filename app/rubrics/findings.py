@@ -8,9 +8,11 @@ from typing import Any
 
 from markupsafe import Markup
 
-from app.reveal.words import UNDERLINED, Finding, cut_short, nearest, sentences, why_less, why_missed
+from app.reveal.words import CLASSES, UNDERLINED, Finding, Kind, cut_short, nearest, sentences, why_less, why_missed
 from app.rubrics.rows import TAKEN_BACK, Row
 
+KINDS: Mapping[str, Kind | None] = {CLASSES[verdict]: kind for verdict, kind in UNDERLINED.items()} | {"missed": None}
+GUESSED = "It reads like the opposite of this, but may not be."
 CORRECTED = "Not so. "  # before what is so, at a point that a false sentence contradicts
 FALSE = "Not so"  # the word of a false sentence that is about no point
 CRITICAL = "Critical"
@@ -45,7 +47,7 @@ def _of_points(rows: Sequence[Row], answer: str) -> list[Finding]:
         against = tuple(said for said in row.evidence if said not in surely) or row.evidence
         close = nearest(row.point.text.striptags(), "\n".join(free)) if row.verdict == "missed" else None
         free = [each for each in free if each != close]
-        kind = UNDERLINED["unsure" if row.css in ("unsure", "missed") else "met" if row.css == "met" else row.verdict]
+        kind = KINDS[row.css]
         found.append(
             Finding(
                 row.point.id,
@@ -65,7 +67,7 @@ def _of_points(rows: Sequence[Row], answer: str) -> list[Finding]:
 
 def _word(row: Row) -> str:
     word = row.verdict.capitalize()
-    if row.judged:
+    if row.judged and not row.is_taken_back:
         return f"{word}, you judged"
     return f"{word}, if you meant it" if row.doubted else word
 
@@ -77,8 +79,8 @@ def _why(row: Row, answer: str, close: str | None) -> str:
         return "These words say nothing of it, by your own judgement."
     if row.verdict == "missed":
         return why_missed(row.point.half, close)
-    if row.verdict in ("contradicted", "unsure") and row.evidence:
-        return ""
+    if row.is_open:
+        return GUESSED if row.guessed else ""
     verdict = "met" if row.verdict in ("met", "half met") else row.verdict
     return why_less(verdict, row.credit, row.point.text.striptags(), row.point.half, answer)
 

@@ -8,6 +8,7 @@ from app.content.catalogue import Catalogue
 from app.content.rubric_schemas import RubricFile, make_rubric
 from app.core.errors import DomainError, NotFound, Violation
 from app.grading.rubrics.grader import Rubric, RubricGrade, grade
+from app.grading.rubrics.points import Judgement
 
 LONGEST_ANSWER = 100_000
 
@@ -22,7 +23,7 @@ def find_rubric(content: Catalogue, key: str) -> RubricFile:
     return rubric
 
 
-def grade_text(rubric: RubricFile, text: str, judged: Mapping[str, bool] | None = None) -> RubricGrade:
+def grade_text(rubric: RubricFile, text: str, judged: Mapping[str, Judgement] | None = None) -> RubricGrade:
     """Grade `text` with the built-in grader. Raises DomainError when there is nothing to grade, or too much."""
     if not text.strip():
         raise DomainError("There is no answer to grade.", [Violation("text", "", "It is empty.", "an answer in words")])

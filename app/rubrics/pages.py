@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,15 +13,20 @@ from markupsafe import Markup
 from app.content.live import ExpressionError, Expressions
 from app.content.markdown import render, render_plain
 from app.content.rubric_schemas import RubricFile
-from app.grading.levels import NAMES, is_at_least, level_of
-from app.reveal.words import Marked, cut_short, mark
+from app.grading.levels import NAMES, Level, Threshold, is_at_least, level_of
+from app.grading.rubrics.points import Judgement
+from app.reveal.words import Marked, Note, cut_short, mark
 from app.rubrics.findings import CORRECTED, FALSE, findings
+from app.rubrics.grading import grade_text
 from app.rubrics.models import RubricAnswer
 from app.rubrics.rows import TAKEN_BACK, PointView, Row, make_row, point_views
 from app.words import counted, listed, lowered
 
 MOST_IN_A_TITLE = 10  # words of what a title names: it stands beside a button, and on a phone …
 MOST_OF_A_MISTAKE = 16  # … and of a critical mistake, which decides
+
+
+MOST_AND_LEAST: tuple[Judgement, Judgement] = ("met", "missed")
 
 
 @dataclass(frozen=True)
@@ -34,8 +40,28 @@ class RubricView:
 
 
 @dataclass(frozen=True)
+class Reach:
+    """What an answer comes to if the learner says no to every point that waits for them, and if they say yes."""
+
+    least: float
+    lowest: Level
+    most: float
+    highest: Level
+
+    @property
+    def names(self) -> tuple[Level, ...]:
+        """The levels that it may come to, best first."""
+        return NAMES[NAMES.index(self.highest) : NAMES.index(self.lowest) + 1]
+
+    @property
+    def levels(self) -> str:
+        """These levels as a title says them."""
+        return self.lowest if self.lowest == self.highest else f"{self.lowest} to {self.highest}"
+
+
+@dataclass(frozen=True)
 class ResultView:
-    """A graded answer, ready to show."""
+    """A graded answer, ready to show; `reach` is what it may come to while points wait for the learner."""
 
     rows: tuple[Row, ...]
     critical: tuple[tuple[str, str], ...]
@@ -43,9 +69,32 @@ class ResultView:
     lifted_by: tuple[str, ...]
     reached: float
     total: int
-    to_judge: int
     marked: Marked
     second: Mapping[str, Any] | None = None
+    reach: Reach | None = None
+
+    @property
+    def to_judge(self) -> int:
+        """How many points wait for the learner."""
+        return sum(row.is_open for row in self.rows)
+
+    @property
+    def unheard(self) -> tuple[Note, ...]:
+        """The notes on what nothing was heard of."""
+        return tuple(each for each in self.marked.notes if each.finding.id in self._silent)
+
+    @property
+    def heard(self) -> tuple[Note, ...]:
+        """The notes on what something was heard of, and on what else stands in the answer."""
+        return tuple(each for each in self.marked.notes if each.finding.id not in self._silent)
+
+    @property
+    def _silent(self) -> frozenset[str]:
+        return frozenset(row.point.id for row in self.rows if row.graded == "missed")
+
+    def short_of(self, threshold: Threshold) -> float:
+        """How many points are missing to a better level: points come in halves."""
+        return math.ceil(round(2 * (threshold.least * self.total - self.reached), 6)) / 2
 
     @property
     def by_id(self) -> dict[str, Row]:
@@ -134,8 +183,9 @@ def readable(then: RubricFile, now: RubricFile) -> RubricFile:
     return then
 
 
-def result_view(rubric: RubricFile, answer: RubricAnswer) -> ResultView:
-    """A stored grade beside its rubric. Points that a later revision dropped are left out."""
+def result_view(rubric: RubricFile, answer: RubricAnswer, may_judge: bool = True) -> ResultView:
+    """A stored grade beside its rubric, which the learner `may_judge` unless it was revised since. Points that a later
+    revision dropped are left out."""
     points = {each.id: each for each in point_views(rubric)}
     second = answer.second or {}
     opinions = {each["id"]: each for each in second.get("points", ())}
@@ -158,7 +208,16 @@ def result_view(rubric: RubricFile, answer: RubricAnswer) -> ResultView:
         lifted_by,
         answer.score * total,
         total,
-        sum(row.asks and row.judged is None for row in rows),
         mark(answer.text, findings(rows, answer.text, answer.grade, texts, lifted_by)),
         answer.second,
+        _reach(rubric, answer, rows) if may_judge else None,
     )
+
+
+def _reach(rubric: RubricFile, answer: RubricAnswer, rows: Sequence[Row]) -> Reach | None:
+    """What an answer may come to; None where nothing is open."""
+    waiting = [row.point.id for row in rows if row.is_open]
+    if not waiting:
+        return None
+    most, least = (grade_text(rubric, answer.text, answer.judged | dict.fromkeys(waiting, to)) for to in MOST_AND_LEAST)
+    return Reach(least.score, least.level, most.score, most.level)

@@ -24,6 +24,7 @@ from app.rubrics.grading import LONGEST_ANSWER, find_rubric
 from app.rubrics.models import RubricAnswer
 from app.rubrics.offers import offers
 from app.rubrics.pages import readable, result_view, rubric_view
+from app.rubrics.rows import JUDGEMENTS
 from app.rubrics.second import SecondGrader
 
 router = APIRouter()
@@ -31,7 +32,7 @@ api = APIRouter(prefix="/api/v1/rubrics", tags=["rubrics"])
 
 
 async def _decisions(request: Request) -> dict[str, str]:
-    """The judged points of a form: `point.a` is met or missed."""
+    """The judged points of a form: `point.a` is met, half met or missed."""
     form = await request.form()
     return {name.removeprefix("point."): str(value) for name, value in form.items() if name.startswith("point.")}
 
@@ -122,7 +123,7 @@ def result(
 def _result(
     request: Request, content: Catalogue, rubric: RubricFile, row: RubricAnswer, then: RubricFile
 ) -> HTMLResponse:
-    result = result_view(then, row)
+    result = result_view(then, row, row.revision == rubric.revision)
     near = [id_ for id_, each in content.cards.items() if not set(each.head.concepts).isdisjoint(rubric.concepts)]
     cards = {f"/study/cards/{id_}": content.cards[id_] for id_ in {*near, *rubric.related.cards} & set(content.cards)}
     chosen, besides = offers(
@@ -138,6 +139,7 @@ def _result(
         "answer": row,
         "levels": levels.for_page(),
         "following": levels.above(row.level),
+        "judgements": JUDGEMENTS,
         "chosen": chosen,
         "besides": besides,
         "counts_for": named(content.concepts, rubric.concepts),
@@ -151,7 +153,7 @@ def judge(
 ) -> Response:
     rubric = find_rubric(content, key)
     service.judge(session, learner, rubric, answer_id, judged)
-    return RedirectResponse(f"/rubrics/{rubric.slug}/{answer_id}#points", 303)
+    return RedirectResponse(f"/rubrics/{rubric.slug}/{answer_id}#own", 303)
 
 
 class GradeRequest(BaseModel):

@@ -12,11 +12,14 @@ from markupsafe import Markup
 from app.content.live import Expressions
 from app.content.markdown import render_inline
 from app.content.rubric_schemas import RubricFile
+from app.grading.rubrics.points import CREDITS, Judgement
 from app.grading.rubrics.quotes import passage_about, topic
 from app.reveal.words import CLASSES, named
 
 OWN_WORD = 3.0  # how much more a word of a point tells than one of its evidence
 TAKEN_BACK = "taken back"  # what was met, or contradicted, by words that the learner did not mean so
+JUDGEMENTS: tuple[tuple[str, Judgement], ...] = (("Yes", "met"), ("Half of it", "half met"), ("No", "missed"))
+_CLASS = {"half met": "met", TAKEN_BACK: "missed"}  # what is shown as another verdict is
 
 
 @dataclass(frozen=True)
@@ -48,9 +51,10 @@ class Opinion:
 
 @dataclass(frozen=True)
 class Row:
-    """What became of one point: the grader's verdict, and the learner's where they were asked or take it back.
+    """What became of one point: the grader's verdict, and the learner's where they were asked or know better.
 
-    The learner is asked where the grader was unsure, and where what counts as met is `doubted`.
+    The learner is asked where the grader was unsure, where what counts as met is `doubted`, and where what was heard is
+    `guessed` to be the opposite. `graded` is the grader's own word, and `judged` the learner's, where that is another.
     """
 
     point: PointView
@@ -58,19 +62,34 @@ class Row:
     css: str
     credit: float
     evidence: tuple[str, ...]
-    is_unsure: bool
+    graded: str
     doubted: bool
-    judged: str | None
+    guessed: bool
+    judged: Judgement | None
     second: Opinion | None = None
+
+    @property
+    def is_unsure(self) -> bool:
+        return self.graded == "unsure"
 
     @property
     def asks(self) -> bool:
         return self.is_unsure or self.doubted
 
     @property
+    def is_open(self) -> bool:
+        """Whether it waits for what the learner says of it."""
+        return self.asks and self.judged is None
+
+    @property
     def may_take_back(self) -> bool:
         """Whether it was met or contradicted beyond doubt: only whoever said it knows that something else was meant."""
-        return not self.asks and (self.verdict in ("met", "half met", "contradicted") or self.is_taken_back)
+        return not self.asks and self.graded in ("met", "contradicted")
+
+    @property
+    def may_raise(self) -> bool:
+        """Whether half of it was heard beyond doubt: whoever said it may have said all, or meant something else."""
+        return not self.asks and self.graded == "half met"
 
     @property
     def is_taken_back(self) -> bool:
@@ -84,7 +103,13 @@ class Row:
     @property
     def quotes(self) -> tuple[str, ...]:
         """The words that were taken for it: of each sentence what it says about the point."""
-        return tuple(dict.fromkeys(passage_about(each, self.point.about) for each in self.evidence))
+        return tuple(dict.fromkeys(_quoted(passage_about(each, self.point.about), each) for each in self.evidence))
+
+
+def _quoted(passage: str, sentence: str) -> str:
+    """A passage with the dots that say where its sentence goes on."""
+    before, _, after = sentence.partition(passage)
+    return f"{'… ' if before.strip() else ''}{passage}{' …' if after.strip(' .,;:!?') else ''}"
 
 
 def point_views(rubric: RubricFile) -> tuple[PointView, ...]:
@@ -102,24 +127,29 @@ def point_views(rubric: RubricFile) -> tuple[PointView, ...]:
 
 
 def make_row(
-    point: PointView, graded: Mapping[str, Any], judged: Mapping[str, str], second: Mapping[str, Any] | None = None
+    point: PointView,
+    graded: Mapping[str, Any],
+    judged: Mapping[str, Judgement],
+    second: Mapping[str, Any] | None = None,
 ) -> Row:
     """What became of a point, as its grade and what the learner judged are kept."""
-    verdict, decision = str(graded["verdict"]), judged.get(point.id)
-    doubted = bool(graded.get("doubted"))
-    if doubted and verdict == "contradicted":  # nobody is told that they said the opposite where that is a guess
+    verdict, doubted = str(graded["verdict"]), bool(graded.get("doubted"))
+    guessed = doubted and verdict == "contradicted"
+    if guessed:  # nobody is told that they said the opposite where that is a guess
         verdict, doubted = "unsure", False
-    is_unsure = verdict == "unsure"
-    if verdict in ("met", "contradicted") and decision == "missed" and not doubted:
-        shown, css = TAKEN_BACK, CLASSES["missed"]
-    else:
-        shown = decision if decision and (is_unsure or doubted) else verdict
-        css = CLASSES["unsure" if doubted and not decision else shown]
-    word = "half met" if shown == "met" and graded["credit"] == 0.5 else shown
-    credit = 0.0 if shown in ("missed", TAKEN_BACK) else float(graded["credit"] or shown == "met")
-    own = decision if is_unsure or doubted else None
-    opinion = _opinion(second, word if not is_unsure else None) if second else None
-    return Row(point, word, css, credit, tuple(graded["evidence"]), is_unsure, doubted, own, opinion)
+    word = "half met" if verdict == "met" and graded["credit"] == CREDITS["half met"] else verdict
+    decision = judged.get(point.id)
+    if verdict == "missed" or (verdict == "contradicted" and decision != "missed"):
+        decision = None
+    asks = doubted or verdict == "unsure"
+    shown = decision or word
+    if decision == "missed" and not asks:
+        shown = TAKEN_BACK
+    css = "unsure" if doubted and not decision else CLASSES[_CLASS.get(shown, shown)]
+    credit = CREDITS[decision] if decision else float(graded["credit"])
+    own = decision if asks or decision != word else None
+    opinion = _opinion(second, shown if verdict != "unsure" else None) if second else None
+    return Row(point, shown, css, credit, tuple(graded["evidence"]), word, doubted, guessed, own, opinion)
 
 
 def _opinion(second: Mapping[str, Any], first: str | None) -> Opinion:

@@ -17,6 +17,7 @@ from app.core.db import Database
 from app.core.errors import DomainError, NotFound, Stale, Violation
 from app.core.records import as_record
 from app.core.texts import storable
+from app.grading.rubrics.points import CREDITS
 from app.rubrics import queries
 from app.rubrics.grading import grade_json, grade_text
 from app.rubrics.models import RubricAnswer
@@ -89,15 +90,18 @@ def judge(
     open_to_judge = [point["id"] for point in row.grade["points"] if point["verdict"] != "missed"]
     wrong = [
         Violation(
-            point, decision, "It cannot be judged so.", f"met or missed, for {', '.join(open_to_judge) or 'no point'}"
+            point,
+            decision,
+            "It cannot be judged so.",
+            f"{', '.join(CREDITS)}, for {', '.join(open_to_judge) or 'no point'}",
         )
         for point, decision in judged.items()
-        if point not in open_to_judge or decision not in {"met", "missed"}
+        if point not in open_to_judge or decision not in CREDITS
     ]
     if wrong:
         raise DomainError("This cannot be judged; nothing was changed.", wrong)
     row.judged = {**row.judged, **judged}
-    found = grade_text(rubric, row.text, {point: decision == "met" for point, decision in row.judged.items()})
+    found = grade_text(rubric, row.text, row.judged)
     row.score, row.level = found.score, found.level
     row.grade = {**row.grade, "lifted_by": list(found.lifted_by)}  # of the level, which is no verdict on a point
     session.flush()

@@ -45,6 +45,15 @@ function onKey(event) {
   if (event.key === "?") openDialog("keys");
 }
 
+// Ctrl + Enter hands in a form that says so, from any of its fields.
+function onSend(event) {
+  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || event.defaultPrevented) return;
+  const form = /** @type {HTMLFormElement | null} */ (within(event, "form[data-ctrl-enter]"));
+  if (!form) return;
+  event.preventDefault();
+  form.requestSubmit();
+}
+
 /** @param {string} id */
 function openDialog(id) {
   /** @type {HTMLDialogElement} */ (document.getElementById(id)).showModal();
@@ -70,6 +79,7 @@ async function copyText(button) {
 }
 
 document.addEventListener("keydown", onKey);
+document.addEventListener("keydown", onSend);
 document.addEventListener("click", onClick);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
   labelThemeButtons();

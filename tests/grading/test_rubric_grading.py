@@ -229,9 +229,9 @@ def test_a_row_of_terms_with_an_empty_verb_says_nothing_either() -> None:
 def test_a_person_decides_what_is_unsure_and_not_what_was_missed() -> None:
     text = "Optimizer, 208 GB, choose, ZeRO-2, OOM, network, shapes, gradients, bf16, master weights, Adam."
     assert verdicts(text)["state"] == ("unsure", 0.0)
-    judged = grade(RUBRIC, text, {"state": True, "choice": True})
+    judged = grade(RUBRIC, text, {"state": "met", "choice": "met"})
     assert judged.points[0].verdict == "met"
-    sure = grade(RUBRIC, "Nothing of the kind.", {"state": True})
+    sure = grade(RUBRIC, "Nothing of the kind.", {"state": "met"})
     assert sure.score == 0.0
 
 

@@ -99,14 +99,15 @@ def test_what_is_plainly_said_is_not_doubted(rubric: str) -> None:
 
 def test_a_person_takes_back_what_was_met_or_leaves_it_as_it_was() -> None:
     half = PointGrade("tree", "met", 0.5, ("There are trees.",), doubted=True)
-    assert as_judged(half, {"tree": True}) == PointGrade("tree", "met", 0.5, ("There are trees.",))
-    assert as_judged(half, {"tree": False}) == PointGrade("tree", "missed", 0.0, ("There are trees.",))
-    assert as_judged(half, {"ring": False}) == half
+    assert as_judged(half, {"tree": "half met"}) == PointGrade("tree", "met", 0.5, ("There are trees.",))
+    assert as_judged(half, {"tree": "met"}) == PointGrade("tree", "met", 1.0, ("There are trees.",))
+    assert as_judged(half, {"tree": "missed"}) == PointGrade("tree", "missed", 0.0, ("There are trees.",))
+    assert as_judged(half, {"ring": "missed"}) == half
     against = PointGrade("tree", "contradicted", 0.0, ("A tree sends more.",))
-    assert as_judged(against, {"tree": True}) == against
-    assert as_judged(against, {"tree": False}) == PointGrade("tree", "missed", 0.0, ("A tree sends more.",))
+    assert as_judged(against, {"tree": "met"}) == against
+    assert as_judged(against, {"tree": "missed"}) == PointGrade("tree", "missed", 0.0, ("A tree sends more.",))
     guessed = replace(against, surmised=True, doubted=True)
-    assert as_judged(guessed, {"tree": True}) == PointGrade("tree", "met", 1.0, ("A tree sends more.",))
+    assert as_judged(guessed, {"tree": "met"}) == PointGrade("tree", "met", 1.0, ("A tree sends more.",))
 
 
 @pytest.mark.parametrize(("rubric", "said"), [("R01", "All of the 80 GB can be used for tensors.")])

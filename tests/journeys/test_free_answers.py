@@ -31,9 +31,11 @@ def test_an_answer_is_written_and_graded_by_keyboard_alone(page: Page, content: 
     expect(page.get_by_role("heading", level=1)).to_contain_text("Hire, 67 %")  # 6 of 9 points
     factor = page.locator(".notes > li").filter(has_text="which tends to 2S")
     expect(factor.locator("b")).to_have_text("Met")
-    number = factor.locator(".n").inner_text()  # leads to the words it rests on, underlined in the answer
+    number = factor.locator(".n").inner_text()  # leads to the words it rests on, underlined in the answer, and back
     evidence = page.locator(".ans .ev.ok").filter(has_text="twice that in total")
-    expect(evidence.locator("sup").filter(has_text=number)).to_have_count(1)
+    expect(evidence.get_by_role("link", name=f"Note {number}", exact=True)).to_have_count(1)
+    evidence.get_by_role("link", name=f"Note {number}", exact=True).press("Enter")
+    expect(page).to_have_url(re.compile(f"#note-{number}$"))
     expect(page.locator(".notes > li").filter(has_text="Missed").first).to_contain_text(
         "Not heard. Half of it would be"
     )
@@ -42,14 +44,15 @@ def test_an_answer_is_written_and_graded_by_keyboard_alone(page: Page, content: 
 def test_what_is_unsure_is_judged_beside_the_exemplar(page: Page) -> None:
     page.goto("/rubrics/idle-pipeline")
     page.get_by_label("Your answer").fill(UNSURE)
-    page.get_by_role("button", name="Grade it").click()
+    page.get_by_label("Your answer").press("Control+Enter")
     page.wait_for_url(re.compile(r"/idle-pipeline/\d+$"))
-    expect(page.get_by_role("heading", level=1)).to_contain_text("33 %")  # 2 + 1 of 9 points
+    expect(page.get_by_role("heading", level=1)).to_contain_text("No hire to lean no hire, 33 to 44 %")  # 3 of 9 points
     expect(page.get_by_text("Strong hire", exact=True)).to_be_visible()
     row = page.locator(".notes > li").filter(has_text="Stages that are not equal")
     row.get_by_label("Yes").check(force=True)
     page.get_by_role("button", name="Keep what I judged").click()
-    expect(page.get_by_role("heading", level=1)).to_contain_text("44 %")  # and one more
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Lean no hire, 44 %")  # and one more
+    expect(page.get_by_role("heading", name="Your answer, point by point")).to_be_focused()
     expect(page.locator(".notes > li").filter(has_text="Stages that are not equal")).to_contain_text("you judged")
     page.goto("/rubrics")
     expect(page.get_by_role("row").filter(has_text="R09")).to_contain_text("Lean no hire")

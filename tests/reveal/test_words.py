@@ -52,7 +52,7 @@ def test_of_a_missed_point_nothing_is_said_but_that_it_was_not_heard() -> None:
     half = why_less("missed", 0, "FSDP frees buckets", "Frees something.", ANSWER)
     assert half == "Not heard. Half of it would be: frees something."
     close = why_less("missed", 0, "Backward gathers the weights a second time, 25.3 MB.", None, ANSWER)
-    assert close.endswith("The nearest is “Backward gathers 25.3 MB again”, and it was not heard to say this.")
+    assert close == "Nearest to it is “Backward gathers 25.3 MB again”, but not heard to say it."
 
 
 def test_half_a_point_says_the_rule_for_half_and_names_no_number_as_lacking() -> None:

@@ -17,7 +17,7 @@ from app.core.settings import Settings
 from app.main import create_app
 from app.rubrics.models import RubricAnswer
 from app.rubrics.offers import offers
-from app.rubrics.pages import result_view
+from app.rubrics.pages import Reach, result_view
 
 API = "/api/v1/rubrics"
 
@@ -185,7 +185,9 @@ def test_what_the_floor_lifted_says_so_and_falls_short_of_the_level_above(page: 
     shown = page.get(answered(page, content.rubrics["R15"].exemplar("lean no hire"), "one-long-sequence")).text
     assert "Lean no hire, 0 %" in shown
     assert "lifted by its definitions; nothing was heard of" in shown
-    assert re.search(r'<span class="ev ok">The sequence is cut into chunks[^<]*<sup>1</sup>', shown)
+    assert re.search(
+        r'<span class="ev ok">The sequence is cut into chunks[^<]*<sup><a href="#note-1" id="said-1"', shown
+    )
     assert "by the floor to lean no hire, because “The sequence is cut into chunks" in shown
     assert "short of hire" in " ".join(re.sub("<[^>]*>", " ", shown).split())
     assert "short of lean no hire" not in " ".join(re.sub("<[^>]*>", " ", shown).split())
@@ -215,6 +217,12 @@ def test_a_blank_answer_comes_back_with_the_reason(page: TestClient) -> None:
     assert "There is no answer to grade." in reply.text
 
 
+def title(shown: str) -> str:
+    found = re.search(r"<h1>(.*?)</h1>", shown, re.DOTALL)
+    assert found
+    return " ".join(re.sub("<[^>]*>", "", found.group(1)).split())
+
+
 def unsure_points(shown: str) -> list[str]:
     return sorted(set(re.findall(r'type="radio" name="point\.([a-z-]+)"', shown)))
 
@@ -224,16 +232,33 @@ NEARLY = "With ZeRO-1 I would be at about 70 GB. Fragmentation eats some memory.
 
 def test_unsure_points_are_judged_by_the_learner_and_both_are_kept(client: TestClient) -> None:
     address = answered(client, NEARLY)
-    asked = unsure_points(client.get(address).text)
-    assert asked == ["choice"]
-    reply = client.post(f"{address}/judgements", data={"point.choice": "met"})
-    assert reply.status_code == 303
     shown = client.get(address).text
-    assert "you judged" in shown
-    assert "No hire, 22 %" in shown
-    assert unsure_points(shown) == ["choice"]  # it can be judged again: the grader's own verdict is kept
-    client.post(f"{address}/judgements", data={"point.choice": "missed"})
-    assert "No hire, 11 %" in client.get(address).text
+    assert unsure_points(shown) == ["choice"]
+    assert title(shown).startswith("No hire, 11 to 22 %: ")
+    assert "1 point waits" in shown
+    for decision, came_to in (("met", "No hire, 22 %"), ("half met", "No hire, 17 %"), ("missed", "No hire, 11 %")):
+        assert client.post(f"{address}/judgements", data={"point.choice": decision}).status_code == 303
+        shown = client.get(address).text
+        assert title(shown).startswith(f"{came_to}: ")
+        assert "you judged" in shown
+        assert unsure_points(shown) == ["choice"]  # it can be judged again: the grader's own verdict is kept
+
+
+def test_what_may_lift_the_level_is_said_as_a_range_of_levels(page: TestClient, content: Catalogue) -> None:
+    rubric = content.rubrics["R04"]
+    said = {"credit": 1.0, "doubted": False, "evidence": []}
+    points = [{"id": each.id, "verdict": "met", **said} for each in rubric.points]
+    grade = {"points": points, "critical": [], "notes": [], "corrections": []}
+    kept = RubricAnswer(text=rubric.exemplar("strong hire"), grade=grade, score=1.0, level="strong hire", judged={})
+    assert result_view(rubric, kept).reach is None, "nothing is open"
+    points[0] |= {"verdict": "unsure", "credit": 0.0}
+    assert result_view(rubric, kept, may_judge=False).reach is None, "nothing can be judged any more"
+    reach = result_view(rubric, kept).reach
+    assert reach is not None
+    assert reach.least < reach.most
+    assert Reach(0.1, "no hire", 0.7, "hire").levels == "no hire to hire"
+    assert Reach(0.1, "no hire", 0.7, "hire").names == ("hire", "lean no hire", "no hire")
+    assert Reach(0.1, "no hire", 0.2, "no hire").levels == "no hire"
 
 
 def test_what_was_met_can_be_taken_back_and_given_again(client: TestClient) -> None:
@@ -241,12 +266,12 @@ def test_what_was_met_can_be_taken_back_and_given_again(client: TestClient) -> N
     assert "I did not mean that: Not all of the 80 GB is usable" in client.get(address).text
     assert client.post(f"{address}/judgements", data={"point.fragmentation": "missed"}).status_code == 303
     shown = client.get(address).text
-    assert "No hire, 0 %" in shown
+    assert title(shown).startswith("No hire, 0 to 11 %")
     assert '<b class="missed">Taken back</b>' in shown
     assert "1 taken back" in shown
     assert '<input type="hidden" name="point.fragmentation" value="met">' in shown  # unchecked, it is meant again
     client.post(f"{address}/judgements", data={"point.fragmentation": "met"})
-    assert "No hire, 11 %" in client.get(address).text
+    assert title(client.get(address).text).startswith("No hire, 11 to 22 %")
 
 
 def test_what_is_doubted_counts_and_asks(content: Catalogue) -> None:
@@ -255,13 +280,30 @@ def test_what_is_doubted_counts_and_asks(content: Catalogue) -> None:
     kept = {"text": "It is so.", "grade": {**grade, "critical": [], "notes": []}, "score": 0.0, "level": "no hire"}
     for judged, word, credit in (
         ({}, "Half met, if you meant it", 0.5),
-        ({point.id: "met"}, "Half met, you judged", 0.5),
+        ({point.id: "half met"}, "Half met, you judged", 0.5),
+        ({point.id: "met"}, "Met, you judged", 1.0),
+        ({point.id: "missed"}, "Missed, you judged", 0.0),
     ):
         result = result_view(content.rubrics["R04"], RubricAnswer(**kept, judged=judged))
         assert (result.rows[0].credit, result.marked.notes[0].finding.verdict) == (credit, word)
         assert result.to_judge == (not judged)
-    refused = result_view(content.rubrics["R04"], RubricAnswer(**kept, judged={point.id: "missed"}))
-    assert (refused.rows[0].credit, refused.marked.notes[0].finding.verdict) == (0.0, "Missed, you judged")
+
+
+def test_half_that_was_heard_may_be_all_of_it(content: Catalogue) -> None:
+    point = content.rubrics["R04"].points[0]
+    said = {"id": point.id, "verdict": "met", "credit": 0.5, "doubted": False, "evidence": ["It is so."]}
+    kept = {"text": "It is so.", "grade": {"points": [said], "critical": [], "notes": []}}
+    for judged, word, credit, kind in (
+        ({}, "Half met", 0.5, "ok"),
+        ({point.id: "half met"}, "Half met", 0.5, "ok"),  # as it was
+        ({point.id: "met"}, "Met, you judged", 1.0, "ok"),
+        ({point.id: "missed"}, "Taken back", 0.0, None),
+    ):
+        result = result_view(content.rubrics["R04"], RubricAnswer(**kept, score=0.0, level="no hire", judged=judged))
+        finding = result.marked.notes[0].finding
+        assert (result.rows[0].may_raise, result.rows[0].credit, finding.verdict) == (True, credit, word)
+        assert finding.kind == kind
+        assert result.reach is None
 
 
 def test_what_is_only_guessed_to_be_the_opposite_is_asked(content: Catalogue) -> None:
@@ -280,7 +322,7 @@ def test_what_was_not_heard_cannot_be_judged(page: TestClient, data: dict[str, s
     address = answered(page, NEARLY)
     reply = page.post(f"{address}/judgements", data=data)
     assert reply.status_code == 422
-    assert "No hire, 11 %" in page.get(address).text
+    assert title(page.get(address).text).startswith("No hire, 11 to 22 %")
 
 
 def test_an_answer_belongs_to_its_rubric(page: TestClient) -> None:

@@ -18,7 +18,7 @@ from app.grading.rubrics.likeness import NO_CLAIMS, Claims, Likeness
 from app.grading.rubrics.looking import Look, claimed, look, texts_of
 from app.grading.rubrics.matching import Passage, find, nearly, other_number
 from app.grading.rubrics.patterns import Pattern, Value
-from app.grading.rubrics.points import Part, Point, PointGrade, as_judged, may_be_met, rests_on, values_of
+from app.grading.rubrics.points import Judgement, Part, Point, PointGrade, as_judged, may_be_met, rests_on, values_of
 from app.grading.rubrics.reading import NO_WORDINGS, Reading, read
 from app.grading.rubrics.weighing import Looks, Statements, Weights
 from app.grading.rubrics.wordings import Wordings
@@ -109,8 +109,8 @@ class RubricGrade:
     lifted_by: tuple[str, ...] = ()
 
 
-def grade(rubric: Rubric, text: str, judged: Mapping[str, bool] | None = None) -> RubricGrade:
-    """Grade `text`. `judged` are a person's decisions on points that were unsure; without them they count as missed."""
+def grade(rubric: Rubric, text: str, judged: Mapping[str, Judgement] | None = None) -> RubricGrade:
+    """Grade `text`. `judged` are a person's decisions on its points; without one what is unsure counts as missed."""
     reading = read(text, rubric.wordings)
     held = _held(rubric.misconceptions, reading)
     critical = _critical(rubric, reading)

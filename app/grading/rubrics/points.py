@@ -13,6 +13,9 @@ from app.grading.rubrics.patterns import Pattern, Value
 from app.grading.rubrics.reading import Reading, Sentence
 
 Verdict = Literal["met", "missed", "contradicted", "unsure"]
+Judgement = Literal["met", "half met", "missed"]  # what a person decides of a point …
+
+CREDITS: Mapping[Judgement, float] = {"met": 1.0, "half met": 0.5, "missed": 0.0}  # … and what that earns of it
 
 
 @dataclass(frozen=True)
@@ -94,12 +97,14 @@ def rests_on(evidence: Iterable[str], reading: Reading) -> frozenset[int]:
     )
 
 
-def as_judged(grade: PointGrade, judged: Mapping[str, bool]) -> PointGrade:
-    """A grade after what a person decided: what is unsure is met or not, what was met stays as it was or is taken back,
-    and so is what was heard as the opposite, but for that nobody makes it met where that is not doubted."""
+def as_judged(grade: PointGrade, judged: Mapping[str, Judgement]) -> PointGrade:
+    """A grade after what a person decided: a point that something was heard of is met, half met or missed as they say.
+    Nobody makes met what surely is the opposite: it stays, or is taken back."""
     if grade.verdict == "missed" or grade.id not in judged:
         return grade
-    if not judged[grade.id]:
+    decision = judged[grade.id]
+    if decision == "missed":
         return PointGrade(grade.id, "missed", 0.0, grade.evidence)
-    is_opposite = grade.verdict == "contradicted" and not grade.doubted
-    return grade if is_opposite else PointGrade(grade.id, "met", grade.credit or 1.0, grade.evidence)
+    if grade.verdict == "contradicted" and not grade.doubted:
+        return grade
+    return PointGrade(grade.id, "met", CREDITS[decision], grade.evidence)

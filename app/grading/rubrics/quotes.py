@@ -18,9 +18,9 @@ _QUOTES = str.maketrans(
 _AROUND = " \t\n\"'`….,;:"
 _WORD = re.compile(r"[a-z]+|\d[\d.,]*\d|\d")
 
-# Where another clause of a sentence begins: behind a mark, or with a word that joins.
+# Where another clause of a sentence begins: behind a mark, or with a word that joins clauses and nothing less.
 _CLAUSE = re.compile(
-    r"(?<=[,;:])\s|\s(?=[–—]|\([a-z]{2})|\s(?=(?:and|but|so|because|since|which|while|whereas)\s)", re.IGNORECASE
+    r"(?<=[,;:])\s|\s(?=[–—]|\([a-z]{2})|\s(?=(?:but|because|since|which|while|whereas)\s)", re.IGNORECASE
 )
 _LEADING = re.compile(r"^\s*(?:(?:and|but|so|because|since|which|while|whereas)\s+)?")
 _MOST = 0.7  # of a sentence's words about something, to be what it says of it
