@@ -139,6 +139,9 @@ def test_a_point_said_outright_is_not_lost_for_a_falsehood_about_another() -> No
     found = verdicts("R12", f"{false} {said} {others}")
     assert found["time-between-failures"].verdict == "contradicted"
     assert (found["interval"].verdict, found["interval"].evidence) == ("met", (said,))
+    busy = "The GPUs are at 100 %, so they are still computing something useful and I would wait another hour."
+    said = "I look for the one rank that has not joined the all-reduce the others are waiting in."
+    assert verdicts("R07", f"{busy} {said}")["missing-rank"].verdict == "met"
 
 
 def test_stray_words_against_a_point_do_not_outweigh_the_sentence_that_says_it() -> None:

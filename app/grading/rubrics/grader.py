@@ -255,14 +255,14 @@ def _grade_point(
 
 
 def _opposed(point: Point, shown: Passage | None, opposite: Passage, is_own: bool, said: Statements) -> PointGrade:
-    """Contradicted by its own opposite, whatever was said before; what is said outright after that is half met. By
-    something false about its subject as well; where that is nearer to another point, and another sentence says this one
-    outright, it is met. Both are doubted."""
+    """Contradicted by its own opposite, or by something false about its subject. Where that is nearer to another point,
+    and another sentence says this one outright, it is met; where this one says its own opposite first, half. Both are
+    doubted."""
     places = rests_on((opposite.text,), said.reading)
+    if shown is not None and shown.sentence not in places and not said.is_about(point.id, places):
+        return PointGrade(point.id, "met", 1.0, (shown.text,), doubted=True)
     if shown is not None and is_own and shown.sentence > min(places, default=shown.sentence):
         return PointGrade(point.id, "met", 0.5, (shown.text,), doubted=True)
-    if shown is not None and not is_own and shown.sentence not in places and not said.is_about(point.id, places):
-        return PointGrade(point.id, "met", 1.0, (shown.text,), doubted=True)
     return PointGrade(point.id, "contradicted", 0.0, (opposite.text,))
 
 
