@@ -52,10 +52,10 @@ class Statements:
         return nearnesses(self.claims, self.reading)
 
     def is_about(self, point: str, sentences: frozenset[int]) -> bool:
-        """Whether any of `sentences` is nearer to a point than to every other."""
-        return any(
-            each.count == 1 and each.sentence in sentences and each.of_most == 1.0
-            for each in self.nearnesses.get(point, ())
+        """Whether any of `sentences` is nearer to a point than to every other; of one without claims any is."""
+        near = self.nearnesses.get(point)
+        return near is None or any(
+            each.count == 1 and each.sentence in sentences and each.of_most == 1.0 for each in near
         )
 
     def like(self, point: str) -> Sequence[Likeness]:
