@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from app.content.interview_schemas import Interview
 from app.interview.challenging import LEFT_OPEN, SAID_AGAIN, STILL_WRONG, STOOD_BY, TAKEN_BACK, WITHDRAWN
+from app.interview.discounting import LEAST_LEFT
 from app.interview.falsehoods import quoted
 from app.interview.lessons import LEAST_LOST
 from app.interview.parts import Part, Reactions, parts_of
@@ -141,6 +143,9 @@ _REPLIES = {
 }
 
 
+_REASON = re.compile(
+    r"\b(?:because|since|so that|due to|reason|that's why|in order to|they are there for|needed for)\b"
+)
 KEPT = "Kept when asked"  # what is heard as the opposite of a point
 # How a point is called, by what was heard of it.
 _HEARD = {"met": "Met", "missed": "Not heard", "contradicted": "Heard as the opposite", "unsure": "Near it"}
@@ -153,6 +158,8 @@ def _exchange(row: Row, pushed: Pushed, first: int) -> Exchange:
         verdict = KEPT
     if pushed.point and pushed.verdict in ("missed", "contradicted"):
         verdict = "Stood by" if stands_by(pushed.said) else "Taken back" if takes_back(pushed.said) else verdict
+    if any(each.otherwise and each.id == pushed.point for each in row.rubric):
+        verdict = _another(row, pushed.point)
     if pushed.verdict == "wrong" and not has_stayed(row, pushed):
         verdict = "Changed, and still wrong"
     marked = None
@@ -166,12 +173,25 @@ def _exchange(row: Row, pushed: Pushed, first: int) -> Exchange:
 
 def _findings(row: Row) -> list[Finding]:
     """The points as they were heard, and what is false whatever was asked, with what is so."""
-    return [*(_finding(row, point) for point in row.rubric), *map(_not_so, row.challenged)]
+    return [*(_finding(row, point) for point in row.rubric), *(_not_so(row, each) for each in row.challenged)]
 
 
-def _not_so(false: Challenged) -> Finding:
-    word, css = ("Taken back", "met") if false.is_taken_back else ("Not so", "contra")
-    return Finding(false.id, quoted(false.quote), word, css, 0.0, 0.0, "no", (false.quote,), false.so)
+def _not_so(row: Row, false: Challenged) -> Finding:
+    if false.is_taken_back:
+        return Finding(false.id, quoted(false.quote), "Taken back", "met", 0.0, 0.0, "un", (false.quote,), false.so)
+    return Finding(
+        false.id, quoted(false.quote), "Not so", "contra", 0.0, 0.0, "no", (_beside(row, false.quote),), false.so
+    )
+
+
+def _beside(row: Row, words: str) -> str:
+    """What a wrong sentence says beside what it says that counts."""
+    for point in row.rubric:
+        for right in point.evidence if point.heard == "met" and point.credit else ():
+            rest = words.replace(right.rstrip("."), "").strip(" ,;:")
+            if rest != words and len(rest.split()) >= LEAST_LEFT:
+                return rest
+    return words
 
 
 def _finding(row: Row, point: JudgedPoint) -> Finding:
@@ -187,21 +207,34 @@ def _finding(row: Row, point: JudgedPoint) -> Finding:
     if verdict == "unsure" and point.met is not None:
         word, css = ("Met, you judged", "met") if point.met else ("Not said, you judged", "missed")
         kind, why = ("ok", "") if point.met else ("un", why)
+        if point.met and point.otherwise:
+            word, why = "Half met, you judged", "You were asked about it and had other words for it, so it counts half."
+    elif point.otherwise and point.pushed <= point.credit:
+        word, css = _another(row, point.id), "unsure"
+        why = "You were asked about it and kept to it."
     elif point.pushed > point.credit:
         in_full = "You were near it before, so it counts in full."
         word, css, why = "Heard when asked", "met", in_full if point.pushed == 1 else "It counts half."
-        kind = "no" if point.heard == "contradicted" else None  # what was wrong at first stays marked
+        kind = "un" if point.heard == "contradicted" else None  # what was wrong at first, and was put right
     elif any(each is point for each, _ in row.kept):
         word, css, kind = KEPT, "contra", "no"
     elif point.differs:
         own = "you said it" if point.met else "you did not say it"
         why = f"{why} By your own judgement {own}; that is kept and does not count.".strip()
-    evidence = point.evidence
+    evidence = tuple(_beside(row, each) for each in point.evidence) if kind == "no" else point.evidence
     if point.credit and kind == "ok" and not any(stands_in(row.said, each) for each in evidence):
         near = nearest(point.point, row.said)
         evidence, taken = ((near,), "The nearest is underlined.") if near else ((), "No one of them says all of it.")
         why = f"{why} It takes more than one sentence of yours. {taken}".strip()
-    return Finding(point.id, point.point, word, css, worth * point.counts, worth, kind, evidence, why)
+    worth = round(worth, 1)  # sevenths of a share say nothing to who reads them
+    return Finding(point.id, point.point, word, css, round(worth * point.counts, 1), worth, kind, evidence, why)
+
+
+def _another(row: Row, point: str) -> str:
+    """What is said of a point, once and again when it was asked about, that is not the point."""
+    said = [each.said for each in row.pushed if each.point == point]
+    said += [words for each in row.rubric if each.id == point for words in each.evidence]
+    return f"Another {'reason' if any(map(_REASON.search, said)) else 'answer'} than this one"
 
 
 def _judged_alone(row: Row, point: JudgedPoint, worth: float) -> Finding:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -15,7 +16,9 @@ from app.reveal.words import sentences
 
 MOST_QUOTES = 2
 LEAST_SHARE = 0.05  # of an interview's points, below which a criterion is not rated
-BONUS = 2.0  # points of depth that a harder variant makes up for
+BONUS = 2.0  # points of depth that a harder variant makes up for in its level
+HELD: levels.Level = "hire"  # the level that a criterion has at most, of which something false was not taken back
+COMMUNICATION = "communication"
 CHECKS = 4  # of each answer in words
 LEAST_SAID = 0.25  # of what an answer in words is to say, for it to communicate something
 LONGEST_SENTENCE = 30  # words on average, beyond which an answer is hard to follow
@@ -53,9 +56,10 @@ class Quote:
 @dataclass(frozen=True)
 class Criterion:
     """One thing that is rated. `score` is None where the interview hardly asks for it; `rule` says how it came, as
-    `reached` of so many `points` for what is `about` it, or as `facts`: what held in how many answers. `taken_off` of
-    what was reached is for what is false and was held on to; `made_up` of it is for what was asked beyond its points, a
-    question made harder that came right."""
+    `reached` of so many `points` for what is `about` it, or as `facts`: what held in how many answers. Together the
+    points are the interview's, and what was reached of them its score; communication has `facts` alone. The level goes
+    by the score, with what is `made_up` beyond it by a question made harder that came right, and `is_held` by what is
+    false and was not taken back."""
 
     id: str
     title: str
@@ -66,18 +70,27 @@ class Criterion:
     points: float = 0.0
     about: str = ""
     facts: tuple[tuple[str, int, int], ...] = ()
-    taken_off: float = 0.0
+    is_held: bool = False
     made_up: float = 0.0
 
     @property
     def level(self) -> levels.Level | None:
-        return None if self.score is None else levels.level_of(self.score)
+        if self.score is None:
+            return None
+        level = levels.level_of(levels.share(self.reached + self.made_up, self.points))
+        return levels.lower(level, HELD) if self.is_held else level
+
+    @property
+    def percent(self) -> int:
+        """How much of its points was reached, as a bar draws it: full where all of them were."""
+        share = levels.share(self.reached, self.points)
+        return levels.percent(share) if share == 1 else min(99, levels.percent(share))
 
 
 @dataclass(frozen=True)
 class _Share:
-    """Something that counts for a criterion, of so many points, with what was said. What is false and was held on to
-    takes something off: that is shown of the best rating, too."""
+    """Something that counts for a criterion, of so many points, with what was said. What is false and was not taken
+    back has none, and is shown of the best rating, too."""
 
     reached: float
     points: float
@@ -131,21 +144,11 @@ def _shares(row: Row, wrong: Sequence[SaidNumber]) -> Iterator[tuple[str, _Share
         yield "correctness", _Share(0.0, row.points)
     for false in row.challenged:
         if not false.is_taken_back:
-            yield (
-                "correctness",
-                _taken_off(row, false.contradicts, replace(_words_quote(false.quote, "no"), is_false=True)),
-            )
+            quote = replace(_words_quote(false.quote, "no"), is_false=True)
+            yield "correctness", _Share(0.0, 0.0, quote, is_false=True)
     for point, _ in row.kept:
         if point.evidence:
-            yield "correctness", _taken_off(row, (point.id,), _words_quote(point.evidence[0], "no"))
-
-
-def _taken_off(row: Row, against: Collection[str], quote: Quote) -> _Share:
-    """What something false takes off correctness: as much as a point of its answer is worth, where it has not cost one
-    there."""
-    has_cost = any(point.id in against and point.criterion == "correctness" for point in row.rubric)
-    worth = 0.0 if has_cost or not row.rubric else row.points / len(row.rubric)
-    return _Share(-worth, 0.0, quote, is_false=True)
+            yield "correctness", _Share(0.0, 0.0, _words_quote(point.evidence[0], "no"), is_false=True)
 
 
 def _number_quote(row: Row) -> Quote | None:
@@ -186,21 +189,27 @@ def _words_quote(words: str, kind: str) -> Quote:
 
 def _rated(name: str, shares: Sequence[_Share], whole: float, quoted: Collection[str]) -> Criterion:
     points = sum(each.points for each in shares)
+    reached = sum(each.reached for each in shares if each.points)
     if points < LEAST_SHARE * whole or not points:
-        return Criterion(name, TITLES[name], None, f"This interview asks for too little of it: {_ABOUT[name]}.", ())
-    reached = min(points, sum(each.reached for each in shares if not each.is_false))
-    by_points = sum(each.reached for each in shares if not each.is_false and each.points)
-    taken_off = min(reached, -sum(each.reached for each in shares if each.is_false))
-    reached, about = reached - taken_off, _ABOUT[name]
-    if any(each.is_order for each in shares):
-        about = f"orders, {about}"
+        rule = f"This interview asks for too little of it: {_ABOUT[name]}."
+        return Criterion(name, TITLES[name], None, rule, (), reached, points)
+    about = f"orders, {_ABOUT[name]}" if any(each.is_order for each in shares) else _ABOUT[name]
     score = levels.share(reached, points)
     rule = f"{reached:.3g} of {points:.3g} points for {about}."
     quotes = _quotes(shares, levels.reaches(score, "hire"), quoted)
-    made_up = max(0.0, min(points, reached + taken_off) - by_points)
-    return Criterion(
-        name, TITLES[name], score, rule, quotes, reached, points, about, taken_off=taken_off, made_up=made_up
-    )
+    made_up = min(points - reached, sum(each.reached for each in shares if not each.points))
+    is_held = any(each.is_false for each in shares)
+    return Criterion(name, TITLES[name], score, rule, quotes, reached, points, about, is_held=is_held, made_up=made_up)
+
+
+def in_tenths(shares: Sequence[float]) -> tuple[str, ...]:
+    """Shares of a sum to one place behind the point, such that they add up to the sum as that is rounded."""
+    tenths = [math.floor(10 * each) for each in shares]
+    missing = round(10 * sum(shares)) - sum(tenths)
+    largest = sorted(range(len(shares)), key=lambda at: tenths[at] - 10 * shares[at])
+    for at in largest[:missing]:
+        tenths[at] += 1
+    return tuple(f"{each / 10:g}" for each in tenths)
 
 
 def _quotes(shares: Sequence[_Share], is_good: bool, quoted: Collection[str]) -> tuple[Quote, ...]:
@@ -244,7 +253,7 @@ def _communication(rows: Sequence[Row]) -> Criterion:
     if len(telling) < len(asked):
         of_these = "these" if telling[1:] else "this one"
         facts = (
-            (f"had a quarter or more of it heard; of {of_these}:", len(telling), len(asked)),
+            (f"said a quarter or more of what was asked for; of {of_these}:", len(telling), len(asked)),
             *facts,
         )
     return Criterion("communication", TITLES["communication"], score, rule, quotes, passed, most, facts=facts)
@@ -254,7 +263,7 @@ def _seen(row: Row) -> dict[str, bool]:
     said = sentences(row.said)
     short = bool(said) and sum(map(_words, said)) / len(said) <= LONGEST_SENTENCE
     return {
-        "had half of it heard unasked": sum(point.credit > 0 for point in row.rubric) >= len(row.rubric) / 2,
+        "said half of it unasked": sum(point.credit > 0 for point in row.rubric) >= len(row.rubric) / 2,
         "spoke in sentences": not any("terms in a row" in note for note in row.notes),
         _SHORT: short,
         "kept to its time": not row.overlong,

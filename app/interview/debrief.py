@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from app.content.catalogue import Catalogue
 from app.content.composed import concepts_of
 from app.content.interview_schemas import Interview
 from app.grading import levels
+from app.grading.rubrics.quotes import topic
 from app.interview.asked import Asked, questions_asked
 from app.interview.closing import ANSWERED, ENDED
-from app.interview.criteria import Criterion, criteria
-from app.interview.fixes import Fix, fixes
+from app.interview.criteria import COMMUNICATION, Criterion, criteria, in_tenths
+from app.interview.fixes import Fix, all_fixes, fixes
 from app.interview.lessons import LEAST_LOST
 from app.interview.letter import Pace, letter
 from app.interview.models import Sitting, SittingAnswer
 from app.interview.pace import minutes_by_question, paced
 from app.interview.parts import Reactions
-from app.interview.rows import VERDICTS
+from app.interview.rows import VERDICTS, Row
 from app.interview.scorecards import Scorecard
 from app.interview.verdicts import verdict_in_words
 
@@ -29,12 +30,13 @@ STRUCTURE = "interview-structure"  # a concept of how, not of what
 class Debrief:
     """A scorecard told. `longest_minutes` is the end of the scale of times, `letter` has paragraphs; `next_level` is
     none where not the points hold the level, but what they say is `held`, the reasons. `verdict` is what a title says
-    of the answers."""
+    of the answers. `more_to_do` are the fixes beyond the first."""
 
     questions: tuple[Asked, ...]
     criteria: tuple[Criterion, ...]
     longest_minutes: float
     fixes: tuple[Fix, ...]
+    more_to_do: tuple[Fix, ...]
     letter: tuple[str, ...]
     next_level: levels.Threshold | None
     points_to_next: float
@@ -45,6 +47,14 @@ class Debrief:
     def worth(self) -> float:
         """What the fixes come to together."""
         return sum(each.points for each in self.fixes)
+
+    @property
+    def sum_of_criteria(self) -> tuple[tuple[str, str], ...]:
+        """What the criteria that share out the points come to, in tenths that add up to the score's, each with its
+        name."""
+        shared = [each for each in self.criteria if each.points and each.id != COMMUNICATION]
+        tenths = in_tenths([each.reached for each in shared])
+        return tuple((each.title.lower(), share) for each, share in zip(shared, tenths, strict=True))
 
     @property
     def most_to_gain(self) -> Fix | None:
@@ -81,6 +91,7 @@ def debrief(
     card = paced(card, interview, sitting.started_at, saved)
     questions = questions_asked(interview, card, minutes_by_question(sitting.started_at, saved), reactions)
     rated, to_do = criteria(card.rows), fixes(content, interview, card)
+    more = [each for each in all_fixes(content, interview, card) if each not in to_do]
     held = card.decision.held
     following = None if held else levels.following(card.score)
     return Debrief(
@@ -88,6 +99,7 @@ def debrief(
         rated,
         max((max(float(each.budget_minutes), each.used_minutes or 0.0) for each in questions), default=0.0),
         tuple(to_do),
+        tuple(more),
         letter(card, rated, topics_of(content, interview, card), _pace(sitting)) if card.level else (),
         following,
         following.least * card.points - card.reached if following else 0.0,
@@ -101,13 +113,26 @@ def topics_of(content: Catalogue, interview: Interview, card: Scorecard) -> dict
     that was wrong, or something false said and not put right, in whatever question."""
     concepts = {each.id: concepts_of(each) for each in interview.questions}
     wrong = [row for row in card.rows if row.is_doubtful or row.verdict == VERDICTS["wrong"]]
-    doubtful = {name for row in wrong for name in concepts.get(row.question, ())}
+    doubtful = {name for row in wrong for name in concepts.get(row.question, ())} | set(_wrong_about(content, card))
+    named = topic(*(about for row in card.rows for about in _wrong_topics(row)))
     first = {question: next((name for name in names if name != STRUCTURE), "") for question, names in concepts.items()}
     return {
         question: content.concepts[name].title
         for question, name in first.items()
-        if name in content.concepts and name not in doubtful
+        if name in content.concepts and name not in doubtful and named.isdisjoint(topic(content.concepts[name].title))
     }
+
+
+def _wrong_about(content: Catalogue, card: Scorecard) -> Iterator[str]:
+    """The concepts of the cards that teach what was said that is false and not taken back."""
+    cures = (each.cure for row in card.rows for each in row.challenged if not each.is_taken_back)
+    yield from (concept for cure in cures if cure in content.cards for concept in content.cards[cure].head.concepts)
+
+
+def _wrong_topics(row: Row) -> Iterator[str]:
+    """What something wrong was said about in an answer in words."""
+    yield from (each.topic for each in row.challenged if not each.is_taken_back)
+    yield from (each.topic for each in row.rubric if each.is_denied)
 
 
 def _pace(sitting: Sitting) -> Pace:

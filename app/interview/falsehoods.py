@@ -11,6 +11,7 @@ from app.interview.challenging import LEFT_OPEN, SAID_AGAIN, STILL_WRONG, STOOD_
 from app.interview.replying import is_an_answer, stands_by, takes_back
 from app.interview.rows import NO_ANSWER, Challenged, Pushed, Row
 from app.reveal.words import sentences
+from app.words import capital, number_in_words
 
 LONGEST_QUOTE = 40  # words
 SHORTEST_QUOTE = 6  # below which words say little without their answer
@@ -32,6 +33,9 @@ def false_words(asked: Sequence[Row]) -> Iterator[str]:
         they = "They also said there" if row.title == where else f"In “{row.title}” they said"
         where = row.title
         yield f"{they} {said}, which is wrong{_when_asked(each)}."
+    if more := told[MOST_FALSE:]:
+        say, are = ("sentence", "is") if len(more) == 1 else ("sentences", "are")
+        yield f"{capital(number_in_words(len(more)))} more {say} of theirs {are} wrong as well."
 
 
 def _when_asked(false: Challenged) -> str:
@@ -61,15 +65,16 @@ def kept_when_asked(asked: Sequence[Row]) -> Iterator[str]:
         yield f"In “{row.title}” they said {said}, {heard}, and kept to it when I asked: {then}"
 
 
-def to_go_back_to(asked: Sequence[Row]) -> Iterator[str]:
-    """The heaviest sentence that was heard as the opposite of a point, and that a reply did not make right: it may be
-    meant otherwise, so that both are quoted, and not called wrong."""
+def to_go_back_to(asked: Sequence[Row], *, also_denied: bool = True) -> Iterator[str]:
+    """The heaviest sentence that is another answer than a point, or was heard as its opposite where that is
+    `also_denied`, and that a reply did not make right: it may be meant otherwise, so that both are quoted, and not
+    called wrong."""
     found = []
     for row in asked:
         replies = {each.point: each.said for each in row.pushed if is_an_answer(each.said)}
         for point in row.rubric:
-            is_open = point.heard == "contradicted" and not point.counts and point.id in replies
-            if is_open and point.evidence and is_a_sentence(point.evidence[0]):
+            is_open = (also_denied and point.is_denied) or (point.otherwise and not point.counts)
+            if is_open and point.id in replies and point.evidence and is_a_sentence(point.evidence[0]):
                 worth = row.points * point.weight / sum(each.weight for each in row.rubric)
                 found.append((worth, row, point.evidence[0], replies[point.id]))
     kept = {point.evidence[0] for row in asked for point, _ in row.kept if point.evidence}

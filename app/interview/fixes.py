@@ -35,7 +35,7 @@ class Link:
 class Fix:
     """One thing to do, and the points it would have been worth. Of two that are worth the same the one of more `weight`
     comes first: what came again weighs more, what was put right at once less. What `is_false` and was held on to is
-    among them whatever it cost. One that rests on what was not heard, and may have been said, is not `is_sure`."""
+    among them whatever it cost."""
 
     title: str
     says: str
@@ -43,24 +43,27 @@ class Fix:
     links: tuple[Link, ...]
     weight: float
     is_false: bool = False
-    is_sure: bool = True
 
 
 def fixes(content: Catalogue, interview: Interview, card: Scorecard) -> list[Fix]:
-    """What would have gained most, at most three, the most first: lessons, points missed in words, blanks. Of answers
-    that are to be held beside a full one the one that lost most comes before what is sure, and others after it."""
+    """What would have gained most, at most three, the most first; one of them is about something false, where there
+    is."""
+    ranked = all_fixes(content, interview, card)
+    shown, later = ranked[:MOST_FIXES], ranked[MOST_FIXES:]
+    false = next((each for each in later if each.is_false), None)
+    return [*shown[:-1], false] if false and not any(each.is_false for each in shown) else shown
+
+
+def all_fixes(content: Catalogue, interview: Interview, card: Scorecard) -> list[Fix]:
+    """What to do about everything that was lost or is false: lessons, points missed in words, blanks; by the points
+    that it cost."""
     asked = {each.id: each for each in interview.questions}
     found = [_to_learn(content, asked, lesson) for lesson in lessons(card.rows)]
     for row in card.rows:
         found += _to_unlearn(content, asked.get(row.question), row)
         if row.lost >= LEAST_LOST:
             found += _of_row(content, interview, asked.get(row.question), row)
-    ranked = sorted(found, key=lambda each: (-each.points, -each.weight))
-    open_ones = [each for each in ranked if not each.is_sure]
-    ranked = [each for each in ranked if each.is_sure or each is open_ones[0]] + open_ones[1:]
-    shown, later = ranked[:MOST_FIXES], ranked[MOST_FIXES:]
-    false = next((each for each in later if each.is_false), None)
-    return [*shown[:-1], false] if false and not any(each.is_false for each in shown) else shown
+    return sorted(found, key=lambda each: (-each.points, -each.weight))
 
 
 def _of_row(content: Catalogue, interview: Interview, question: Question | None, row: Row) -> Iterator[Fix]:
@@ -99,9 +102,9 @@ def _to_unlearn(content: Catalogue, question: Question | None, row: Row) -> Iter
 
 
 def _words_to_say(row: Row, read: tuple[Link, ...]) -> Iterator[Fix]:
-    """What was not heard in full in a text answer, together: it is one thing to read. Named are the points that nothing
-    said is near, the heaviest of those that were heard as the opposite, and those that something is near, which the
-    candidate is to judge; what is left is to be held beside a full answer."""
+    """What was not heard in full in a text answer: the points that something is near, which the candidate is to judge,
+    those that were heard as the opposite or explained in another way, those that nothing said is near; what is left is
+    to be held beside a full answer."""
     told = {point for each in row.challenged if each.outcome != TAKEN_BACK for point in each.contradicts}
     for point, _ in row.kept:
         if point.id not in told and point.evidence and point.topic:
@@ -120,21 +123,36 @@ def _words_to_say(row: Row, read: tuple[Link, ...]) -> Iterator[Fix]:
         says = (
             f"Something near it was heard in “{row.title}”, and counts once you judge that you said it: {near[0].point}"
         )
-        yield Fix(f"Say {_topics(near)} outright", says, _lost(row, near), links, _lost(row, near), is_sure=False)
-    denied = next((each for each in lacking if each.heard == "contradicted" and each.evidence and each.topic), None)
-    if denied and is_quotable(denied.evidence[0]):
-        says = f"In “{row.title}” you said {quoted(denied.evidence[0])}. {KEPT_IS} {denied.point}"
-        worth = _lost(row, [denied])
-        yield Fix(f"Check your view of {denied.topic}", says, worth, links, worth, is_sure=False)
-        lacking.remove(denied)
-    lacking = [each for each in lacking if not each.is_open]
-    missing = _named([each for each in lacking if each.is_absent and each.topic])
-    if missing:
-        says = f"Nothing near it was heard in “{row.title}”: {missing[0].point}"
-        yield Fix(f"Cover {_topics(missing)}", says, _lost(row, missing), links, _lost(row, missing))
-    elif lacking:
+        yield Fix(f"Say {_topics(near)} outright", says, _lost(row, near), links, _lost(row, near))
+    wrong = [each for each in lacking if (each.is_denied or each.otherwise) and each.evidence and each.topic]
+    wrong = [each for each in wrong if is_quotable(each.evidence[0])]
+    for each in wrong:
+        worth = _lost(row, [each])
+        yield Fix(f"Check your view of {each.topic}", _other_than(row, each), worth, links, worth)
+    lacking = [each for each in lacking if each not in wrong]
+    missing = [each for each in lacking if each.is_absent and each.topic]
+    while missing:
+        named = _named(missing)
+        says = f"Nothing near it was heard in “{row.title}”: {named[0].point}"
+        yield Fix(f"Cover {_topics(named)}", says, _lost(row, named), links, _lost(row, named))
+        lacking = [each for each in lacking if each not in named]
+        missing = missing[len(named) :]
+    rest = [each for each in lacking if each not in near]
+    while named := _named([each for each in rest if each.topic]):
+        says = f"Not heard in full in “{row.title}”: {named[0].point}"
+        yield Fix(f"Say {_topics(named)} in full", says, _lost(row, named), links, _lost(row, named))
+        rest = [each for each in rest if each not in named]
+    if rest:
         title = f"Hold “{row.title}” beside a full answer"
-        yield Fix(title, _heard_of(row), _lost(row, lacking), links, _lost(row, lacking), is_sure=False)
+        yield Fix(title, _heard_of(row), _lost(row, rest), links, _lost(row, rest))
+
+
+def _other_than(row: Row, point: JudgedPoint) -> str:
+    """What was said of a point, that is its opposite or another answer, with what is so."""
+    said = f"In “{row.title}” you said {quoted(point.evidence[0])}"
+    if point.otherwise:
+        return f"{said}, and kept to it when you were asked. What is so is another thing: {point.point}"
+    return f"{said}. {KEPT_IS} {point.point}"
 
 
 def _lost(row: Row, of: Sequence[JudgedPoint]) -> float:

@@ -147,15 +147,22 @@ def _harder(further: Sequence[Row]) -> Iterator[str]:
 
 def _heard_of(points: Sequence[JudgedPoint]) -> str:
     """How much was heard of what there was to say in words."""
-    of, heard, half = len(points), sum(each.credit > 0 for each in points), sum(0 < each.credit < 1 for each in points)
+    heard = [each.credit for each in points if each.credit and each.heard == "met"]
+    of, half = len(points), sum(each < 1 for each in heard)
     late = sum(each.counts > each.credit for each in points)
-    when_asked = f", and {number_in_words(late)}{' more' if heard else ''} when I asked" if late else ""
+    judged = sum(each.credit > 0 and each.heard != "met" for each in points)
     if of == 1:
-        what = "heard unasked" if heard else "heard only when I asked" if late else "did not hear"
-        return f"The one thing I listened for in words I {what}."
-    some = "all of them" if heard == of else number_in_words(heard) if heard else "none"
-    in_half = ("" if heard == 1 else f", {number_in_words(half)} of them") + " in half" if half else ""
-    return f"Of {number_in_words(of)} things I listened for in words, I heard {some} unasked{in_half}{when_asked}."
+        made = "made the one point there was" if heard or late else "did not make the one point there was"
+        return f"In words they {made}{' when I asked' if late and not heard else ''}."
+    some = f"all {number_in_words(of)}" if len(heard) == of else _some(len(heard), of)
+    in_part = f", {'that' if len(heard) == 1 else number_in_words(half)} in part" if half else ""
+    when_asked = f", and {number_in_words(late)}{' more' if heard else ''} when I asked" if late else ""
+    themselves = f" By their own account they made {number_in_words(judged)} more." if judged else ""
+    return f"In words they made {some} points unprompted{in_part}{when_asked}.{themselves}"
+
+
+def _some(heard: int, of: int) -> str:
+    return f"{number_in_words(heard) if heard else 'none'} of the {number_in_words(of)}"
 
 
 def _is_clear(row: Row) -> bool:
@@ -230,12 +237,12 @@ def _programs(asked: Sequence[Row]) -> Iterator[str]:
 
 
 def _said_wrongly(card: Scorecard, asked: Sequence[Row]) -> Iterator[str]:
-    """What was said that is false, and what was kept that was heard as the opposite of a point; where there is neither,
-    of no hire, what may be meant otherwise."""
+    """What was said that is false, and what was kept that was heard as the opposite of a point or is another answer;
+    of no hire also what may be meant otherwise."""
     false = [*false_words(asked), *kept_when_asked(asked)]
     yield from false
-    if len(false) < MOST_FALSE and not levels.is_at_least(card.level or "no hire", "hire"):
-        yield from to_go_back_to(asked)
+    if len(false) < MOST_FALSE:
+        yield from to_go_back_to(asked, also_denied=not levels.is_at_least(card.level or "no hire", "hire"))
 
 
 def _left_out(asked: Sequence[Row]) -> Iterator[str]:
@@ -298,12 +305,13 @@ def _outlook(
     weakest = [each.title.lower() for each in found if each.score == lowest and each.level != "strong hire"]
     unrated = [each.title.lower() for each in rated if each.level is None]
     if card.level and levels.is_at_least(card.level, "hire"):
-        hardly = f"{listed(unrated)}, for which hardly anything was asked here" if unrated else ""
         said_again = (each.topic for row in asked for each in row.challenged if each.is_held_on)
         kept = (each.topic for each in _to_return_to(asked))
         held = list(dict.fromkeys((*said_again, *kept)))[:MOST_TOPICS]
-        look = listed(list(filter(None, (*held, *weakest, hardly))), "and at")
-        yield f"I would take them on; the next round should look at {look}." if look else "I would take them on."
+        look = listed(list(dict.fromkeys((*held, *weakest, *unrated))))
+        yield f"I would take them on; the next round should cover {look}." if look else "I would take them on."
+        if unrated:
+            yield f"{capital(listed(unrated))} {'were' if unrated[1:] else 'was'} hardly asked for here."
         return
     false = [each.learn for row in asked for each in row.challenged if each.is_held_on]
     learn = [_as_learnt(each) for each in (*false, *(each.learn for each in to_learn)) if each][:2]

@@ -32,7 +32,8 @@ class JudgedPoint:
     say it in `reply`. `criterion` is what a debrief counts it for, `topic` what it is about in a few words. `said_in`
     are the parts whose words carry it: that of the answer, those of replies, or both where one goes on with the other;
     `near_in` those that have something near it, None where nobody looked. What is said in half for lack of a number
-    `wants_figure`.
+    `wants_figure`. What was near it at most, and was explained in another way again when it was asked about, is said
+    `otherwise`.
     """
 
     id: str
@@ -50,6 +51,7 @@ class JudgedPoint:
     said_in: tuple[str, ...] = ()
     near_in: tuple[str, ...] | None = None
     wants_figure: bool = False
+    otherwise: bool = False
 
     @property
     def is_absent(self) -> bool:
@@ -59,7 +61,12 @@ class JudgedPoint:
     @property
     def is_open(self) -> bool:
         """Whether the grader was unsure, no reply said all of it, and the candidate has not decided."""
-        return self.heard == "unsure" and self.met is None and self.counts < 1
+        return self.heard == "unsure" and self.met is None and self.counts < 1 and not self.otherwise
+
+    @property
+    def is_denied(self) -> bool:
+        """Whether its opposite was heard, and no reply put it right."""
+        return self.heard == "contradicted" and not self.counts
 
     @property
     def counts(self) -> float:
@@ -236,8 +243,17 @@ class Row:
         """The points whose opposite was heard and kept when it was asked about, each with the reply that kept it. What
         rests on something that is false is told with that."""
         replies = {each.point: each.said for each in self.pushed if each.point and each.verdict == "contradicted"}
-        against = (each for each in self.rubric if each.heard == "contradicted" and not each.counts)
+        against = (each for each in self.rubric if each.is_denied)
         return tuple((each, replies[each.id]) for each in against if each.id in replies and not self._is_false(each))
+
+    @property
+    def wrong_words(self) -> tuple[str, ...]:
+        """The sentences that are false, or were heard as the opposite of a point, and were not put right: each once,
+        whatever it speaks against."""
+        found = [each.quote for each in self.challenged if not each.is_taken_back]
+        found += (words for point in self.rubric if point.is_denied for words in point.evidence)
+        told = list(dict.fromkeys(each.strip() for each in found))
+        return tuple(each for each in told if not any(each != other and each in other for other in told))
 
     def _is_false(self, point: JudgedPoint) -> bool:
         """Whether a point rests on words that are false whatever was asked."""
@@ -245,8 +261,9 @@ class Row:
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether it says something that is false, or was heard as the opposite of a point, and was not put right."""
-        denied = any(each.heard == "contradicted" and not each.counts for each in self.rubric)
+        """Whether it says something that is false, was heard as the opposite of a point or explains it otherwise, and
+        was not put right."""
+        denied = any(each.is_denied or (each.otherwise and not each.counts) for each in self.rubric)
         return denied or any(not each.is_taken_back for each in self.challenged)
 
     @property

@@ -7,13 +7,14 @@ from dataclasses import replace
 
 from app.content.live import Expressions
 from app.content.markdown import render_inline
-from app.grading.rubrics.grader import MUCH_IS_WRONG, TERMS_IN_A_ROW
+from app.grading.rubrics.grader import MUCH_IS_WRONG, TERMS_IN_A_ROW, Rubric
 from app.grading.rubrics.points import PointGrade, Verdict
 from app.interview.board_doubts import board_doubt
 from app.interview.challenging import STOOD_BY, TAKEN_BACK, WITHDRAWN, Held, asked_of, heard_reply, held_in, what_is_so
 from app.interview.discounting import hear_what_is_left
 from app.interview.going_back import replaced_before, said_again
 from app.interview.hearing import says_as_before, wants_a_figure
+from app.interview.keeping import TURNED, nearest_in
 from app.interview.nearness import Subjects, subjects_of
 from app.interview.parts import PUSHED_SHARE, Part, Values, contradicted_by, known_to
 from app.interview.questions import question_of, rubric_of
@@ -55,6 +56,12 @@ def heard_row(row: Row, part: Part, known: Values, sitting: ToGrade) -> Row:
     }
     questioned = {each.point.id: each.reaction.quote for each in probes if each.point and each.reaction}
     repeated = {each.point.id for each in probes if each.point and says_as_before(sitting.said(each))}
+    unsure = {each.id for each in heard.points if each.verdict == "unsure"} - kept - against.keys()
+    otherwise = {
+        each.point.id
+        for each in probes
+        if each.point and each.point.id in unsure and _explains_otherwise(each, replies, rubric, sitting)
+    }
     subjects = None if part.question.own_story else subjects_of(part, known)
     points = tuple(
         _judged_point(
@@ -64,13 +71,14 @@ def heard_row(row: Row, part: Part, known: Values, sitting: ToGrade) -> Row:
                 each.weight,
                 None if judged is None else bool(judged.get(each.id)),
                 before.verdict,
-                after.credit,
+                min(after.credit, PUSHED_SHARE) if each.id in otherwise else after.credit,
                 after.evidence,
                 each.half or "",
                 criterion=each.criterion,
                 topic=each.topic,
                 near_in=_near_in(each.id, part, probes, subjects, sitting),
                 wants_figure=0 < after.credit < 1 and wants_a_figure(each.shown_by, after.evidence),
+                otherwise=each.id in otherwise,
             ),
             part,
             replies.get(each.id),
@@ -152,6 +160,16 @@ def _held_against(
             yield PointGrade(each.id, "contradicted", 0.0, (quote,) if quote else each.evidence)
         else:
             yield each
+
+
+def _explains_otherwise(probe: Part, replies: Mapping[str, Reply], rubric: Rubric, sitting: ToGrade) -> bool:
+    """Whether who was asked about words that lean away from a point goes on in words that do not lean to it."""
+    assert probe.point is not None, "asked of probes alone"
+    said, reply = sitting.said(probe), replies.get(probe.point.id)
+    was_doubted = bool(probe.reaction and probe.reaction.quote)
+    if not was_doubted or not is_an_answer(said) or _is_denied(reply) or (reply and reply.credit):
+        return False
+    return nearest_in(rubric, probe.point.id, said).lean <= TURNED
 
 
 def _is_denied(reply: Reply | None) -> bool:

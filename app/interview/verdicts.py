@@ -8,7 +8,7 @@ from app.grading.levels import is_at_least, share
 from app.interview.lessons import lessons
 from app.interview.rows import CORRECTED, Row
 from app.interview.scorecards import Scorecard
-from app.words import listed, number_in_words
+from app.words import number_in_words
 
 NEARLY_ALL, MOST, HALF, HARDLY_ANY = 0.8, 0.65, 0.5, 0.25
 FEW = 3  # answers, of which a share says something
@@ -36,7 +36,8 @@ def said_share(rows: Sequence[Row]) -> float | None:
     words."""
     points = [each for row in rows for each in row.rubric]
     whole = sum(each.weight for each in points)
-    return sum(each.weight * each.credit for each in points) / whole if whole else None
+    heard = sum(each.weight * each.credit for each in points if each.heard == "met")  # what was judged is not heard
+    return heard / whole if whole else None
 
 
 def _plain(asked: Sequence[Row]) -> list[Row]:
@@ -64,19 +65,25 @@ def _computed(asked: Sequence[Row]) -> Iterator[str]:
 
 def _said(asked: Sequence[Row]) -> Iterator[str]:
     said = said_share(asked)
-    false = len({(row.id, each.quote) for row in asked for each in row.challenged if not each.is_taken_back})
-    kept = sum(len(row.kept) for row in asked)
-    claims = [f"{number_in_words(false)} false claim{'s' if false > 1 else ''}"] if false else []
-    claims += [f"{number_in_words(kept)} kept when asked"] if kept and false else []
-    claims += [f"{number_in_words(kept)} claim{'s' if kept > 1 else ''} kept when asked"] if kept and not false else []
-    but = f" but for {listed(claims)}" if claims else ""
+    wrong = _said_wrongly(asked)
+    but = f" but for {wrong}" if wrong else ""
     if said is None:
         yield "nothing asked in words"
     elif said >= MOST:
-        yield f"{'full' if said >= NEARLY_ALL else 'good'} in words{but}"
+        yield f"{'full' if said == 1 else 'good'} in words{but}"
     elif said >= HALF:
         yield f"half of it heard in words{but}"
     else:
         yield "thin in words" if said >= HARDLY_ANY else "hardly anything heard in words"
-        if false:
-            yield f"{number_in_words(false)} false claim{'s' if false > 1 else ''}"
+        if wrong:
+            yield wrong
+
+
+def _said_wrongly(asked: Sequence[Row]) -> str:
+    """How many sentences are marked as wrong: as false, where each is known to be; empty where there is none."""
+    wrong = [(row, each) for row in asked for each in row.wrong_words]
+    are_known = all(any(each in false or false in each for false in row.false_words) for row, each in wrong)
+    one, many = ("false claim", "false claims") if are_known else ("thing the wrong way round",) * 2
+    if not are_known and wrong[1:]:
+        many = "things the wrong way round"
+    return f"{number_in_words(len(wrong))} {many if wrong[1:] else one}" if wrong else ""

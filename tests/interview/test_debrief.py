@@ -10,17 +10,18 @@ from app.content.catalogue import Catalogue
 from app.grading.levels import NAMES
 from app.grading.rubrics.grader import grade
 from app.interview.asked import questions_asked
-from app.interview.criteria import Criterion, criteria
+from app.interview.criteria import Criterion, criteria, in_tenths
 from app.interview.drawing import draw, values_of
 from app.interview.expectation import compare, over_sittings
-from app.interview.fixes import fixes
+from app.interview.fixes import all_fixes, fixes
 from app.interview.parts import Reaction, parts_of
 from app.interview.questions import right_answer, rubric_of
-from app.interview.rows import JudgedPoint, Pushed, Row
+from app.interview.rows import Challenged, JudgedPoint, Pushed, Row
 from app.interview.scorecards import Scorecard
 from app.interview.scoring import scorecard, with_levels
 from app.interview.verdicts import verdict_in_words
 from app.reveal.words import sentences
+from tests.support.sat import sit
 
 ORDER = ["correctness", "depth", "trade-offs", "structure", "communication"]
 
@@ -63,9 +64,7 @@ def test_what_is_false_and_was_held_on_to_is_seen_in_rating_title_and_fixes(cont
     card = _card(content, f"{freed} That moves three times the weights, where DDP moves two. {false}")
     rated = _rated(card)["correctness"]
     assert rated.quotes[0].text == false, "first, though all the rest was right"
-    assert rated.score is not None
-    assert (rated.score, rated.taken_off) == (round(42 / 50, 4), 8.0), "as much as a point of that answer"
-    assert sum(each.points for each in criteria(card.rows) if each.about) == card.points, "the points there are"
+    assert (rated.score, rated.is_held, rated.level) == (1.0, True, "hire"), "false words cost the level, and no points"
     assert "but for one false claim" in verdict_in_words(card)
     done = fixes(content, content.interviews["M9"], card)
     assert [each.links[0].href for each in done if each.is_false] == ["/study/cards/C67"]
@@ -99,9 +98,70 @@ def test_a_harder_variant_makes_up_for_depth_and_never_more_than_is_lacking(cont
     reactions = {"q1.follow": Reaction("q1.harder")}
     for part in parts_of(interview, reactions):
         answers[part.id] = "Freed." if part.kind == "text" else right_answer(part, values, answers)
-    assert _rated(scorecard(interview, values, answers, {}, reactions))["depth"].score == round(28 / 38, 4)
+    depth = _rated(scorecard(interview, values, answers, {}, reactions))["depth"]
+    assert (depth.reached, depth.made_up, depth.points) == (26, 2, 38), "a bar shows what the points are"
     answers["q3"] = interview.questions[2].exemplar or ""
-    assert _rated(scorecard(interview, values, answers, {}, reactions))["depth"].score == 1.0
+    assert _rated(scorecard(interview, values, answers, {}, reactions))["depth"].made_up == 0
+
+
+@pytest.mark.parametrize("factor", [1.0, 0.5])
+def test_the_criteria_add_up_to_the_score(content: Catalogue, factor: float) -> None:
+    """Also one that is hardly asked for; what a bar shows is full only where nothing was lost."""
+    sitting = sit(content, "M7")
+    while (part := sitting.next()) is not None:
+        words = "In forward each weight is multiplied and added once: 2N FLOPs."
+        right = right_answer(part, sitting.values, sitting.own) if part.kind != "text" else words
+        sitting.give(part, right if factor == 1 or part.kind != "number" else "1")
+    card = sitting.card()
+    shared = [each for each in criteria(card.rows) if each.id != "communication" and each.points]
+    assert sum(each.points for each in shared) == pytest.approx(card.points)
+    assert sum(each.reached for each in shared) == pytest.approx(card.reached, abs=0.01)
+    tenths = in_tenths([each.reached for each in shared])
+    assert round(sum(map(float, tenths)), 1) == round(card.reached, 1)
+    assert all((each.percent == 100) == (each.reached == pytest.approx(each.points)) for each in shared)
+
+
+def test_who_gives_another_reason_and_keeps_to_it_is_told_so_and_cannot_tick_it_in_full(content: Catalogue) -> None:
+    said = (
+        "A layer's weights are freed after its forward. They are fetched once more on the way back because the loss has"
+        " to be computed on the complete model. That moves 3 times the weights in all, where DDP moves 2."
+    )
+    reply = "They are there for the loss, which is a function of all of the model."
+    sitting = sit(content, "M9")
+    while (part := sitting.next()) is not None:
+        words = said if part.id == "q3" else reply if part.id == "q3.probe.needed" else "No idea."
+        sitting.give(part, words if part.kind == "text" else right_answer(part, sitting.values, sitting.own))
+    row = sitting.card().row("q3")
+    point = next(each for each in row.rubric if each.id == "needed")
+    assert (point.heard, point.otherwise, point.is_open, point.counts) == ("unsure", True, False, 0)
+    assert row.is_doubtful
+    shown = questions_asked(sitting.interview, sitting.card(), {}, sitting.reactions)[2].parts[0]
+    assert shown.exchanges[0].verdict == "Another reason than this one"
+    assert shown.marked is not None
+    note = next(each.finding for each in shown.marked.notes if each.finding.id == "needed")
+    assert (note.verdict, note.reached) == ("Another reason than this one", 0)
+    fix = next(each for each in all_fixes(content, sitting.interview, sitting.card()) if "again" in each.title)
+    assert fix.title == "Check your view of why backward needs the weights again"
+    judged = scorecard(
+        sitting.interview, sitting.values, sitting.given, {"q3": {"needed": True}}, sitting.reactions
+    ).row("q3")
+    assert next(each.counts for each in judged.rubric if each.id == "needed") == 0.5
+
+
+def test_a_title_counts_the_sentences_that_are_marked_as_wrong() -> None:
+    """Each once: two points may rest on one, and what was taken back stands no longer."""
+    denied = JudgedPoint("a", "A.", 1, None, "contradicted", evidence=("Wrong.", "Also wrong."))
+    again = JudgedPoint("b", "B.", 1, None, "contradicted", evidence=("Wrong.",))
+    met = JudgedPoint("c", "C.", 8, None, "met", 1.0, ("Right.",))
+    put_right = replace(again, id="d", evidence=("Was wrong.",), pushed=0.5)
+    row = Row(
+        "q", "Q", "text", "Wrong. Also wrong. Right.", 11.0, "1 of 4", 8.0, rubric=(denied, again, met, put_right)
+    )
+    assert row.wrong_words == ("Wrong.", "Also wrong.")
+    assert verdict_in_words(Scorecard((row,))) == "good in words but for two things the wrong way round"
+    false = Challenged("f", "it", "Wrong.", "stood by", "So.", "Learn", "C67")
+    known = replace(row, rubric=(met,), challenged=(false, replace(false, quote="Back.", outcome="taken back")))
+    assert verdict_in_words(Scorecard((known,))) == "full in words but for one false claim"
 
 
 @pytest.mark.parametrize(
@@ -167,14 +227,14 @@ def test_each_loss_in_words_has_a_fix_and_what_is_near_is_to_be_said_outright(co
     missed = JudgedPoint("b", "Missed.", 4, None, "missed")
     row = Row("q3", "Explain", "text", "It moves.", 16.0, "0 of 2", 0.0, rubric=(near, missed))
     outright, fix = fixes(content, content.interviews["M9"], Scorecard((row,)))
-    assert (outright.title, outright.is_sure, outright.points) == ("Say the bytes outright", False, 12.0)
-    assert (fix.title, fix.is_sure, fix.points) == ("Hold “Explain” beside a full answer", False, 4.0)
+    assert (outright.title, outright.points) == ("Say the bytes outright", 12.0)
+    assert (fix.title, fix.points) == ("Hold “Explain” beside a full answer", 4.0)
     assert fix.says == (
         "None of its two points was heard in full. If you did say them, say each in one plain sentence next time."
     )
     absent = replace(missed, topic="the price", near_in=())
     _, fix = fixes(content, content.interviews["M9"], Scorecard((replace(row, rubric=(near, absent)),)))
-    assert (fix.title, fix.is_sure, fix.points) == ("Cover the price", True, 4.0)
+    assert (fix.title, fix.points) == ("Cover the price", 4.0)
     assert fix.says == "Nothing near it was heard in “Explain”: Missed."
     said = "FSDP moves what DDP moves."
     denied = replace(near, heard="contradicted", evidence=(said,))

@@ -87,7 +87,7 @@ def test_what_was_heard_is_counted_and_the_best_of_it_quoted_with_its_question()
     met = JudgedPoint("m", "Says why.", 4, None, "met", 1.0, (BEST,), topic="the batch")
     missed = JudgedPoint("n", "B.", 1, None, "missed", topic="recovery from failures")
     said = " ".join(_said(*(_row(f"r{each}", points=10.0) for each in range(4)), _words(met, missed)))
-    assert "Of two things I listened for in words, I heard one unasked. In full I heard the batch." in said
+    assert "In words they made one of the two points unprompted. In full I heard the batch." in said
     assert f"In “Why” the candidate said: “{BEST}”" in said or f"In “Why” they said: “{BEST}”" in said
     assert "recovery" not in said, "nobody looked for what is near it"
     wrong = JudgedPoint("w", "A.", 1, None, "contradicted", 0.0, (OPPOSITE,), topic="why it stays in the node")

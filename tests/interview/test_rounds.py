@@ -146,7 +146,7 @@ def test_a_plan_that_cannot_be_read_is_not_taken_and_one_that_breaks_a_rule_is_q
     assert "A colleague proposes" in debrief
     assert debrief.count("Problem SP2") == 1
     assert "not readable" in debrief.lower(), "a draft of no plan"
-    assert "1.33 of 2 points" in debrief, "two of three reasons"
+    assert "1.3 of 2 points" in debrief, "two of three reasons"
 
 
 def test_a_file_that_asks_for_what_is_not_there_is_named_with_its_line(tmp_path: Path) -> None:
