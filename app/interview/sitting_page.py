@@ -191,6 +191,8 @@ def show_part(
     asked = [row for row in rows if row.prompt is not None]
     still_open = next((row for row in asked if not row.final), asked[-1])
     current = next((row for row in asked if row.part.id == wanted), still_open)
+    if current.part.question is still_open.part.question and still_open.part.reaction:
+        current = still_open  # what was asked about the answer waits for a reply
     if typed is not None:
         current = replace(current, answer=typed)
     seconds, part = timing.seconds_left(sitting.deadline_at, now), current.part
