@@ -189,8 +189,10 @@ def result_view(rubric: RubricFile, answer: RubricAnswer, may_judge: bool = True
     points = {each.id: each for each in point_views(rubric)}
     second = answer.second or {}
     opinions = {each["id"]: each for each in second.get("points", ())}
+    false = {each["sentence"] for each in answer.grade.get("corrections", ())}
+    false |= {said for each in answer.grade["critical"] for said in each["evidence"]}
     rows = tuple(
-        make_row(points[each["id"]], each, answer.judged, opinions.get(each["id"]))
+        make_row(points[each["id"]], each, answer.judged, false, opinions.get(each["id"]))
         for each in answer.grade["points"]
         if each["id"] in points
     )

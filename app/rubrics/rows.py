@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,7 +54,8 @@ class Row:
     """What became of one point: the grader's verdict, and the learner's where they were asked or know better.
 
     The learner is asked where the grader was unsure, where what counts as met is `doubted`, and where what was heard is
-    `guessed` to be the opposite. `graded` is the grader's own word, and `judged` the learner's, where that is another.
+    `guessed` to be the opposite; of what was heard as the opposite and not `known` to be false they may say that they
+    meant the point. `graded` is the grader's own word, and `judged` the learner's, where that is another.
     """
 
     point: PointView
@@ -65,6 +66,7 @@ class Row:
     graded: str
     doubted: bool
     guessed: bool
+    known: bool
     judged: Judgement | None
     second: Opinion | None = None
 
@@ -83,8 +85,13 @@ class Row:
 
     @property
     def may_take_back(self) -> bool:
-        """Whether it was met or contradicted beyond doubt: only whoever said it knows that something else was meant."""
-        return not self.asks and self.graded in ("met", "contradicted")
+        """Whether it was met, or is known to be false: only whoever said it knows that something else was meant."""
+        return not self.asks and (self.graded == "met" or (self.graded == "contradicted" and self.known))
+
+    @property
+    def may_object(self) -> bool:
+        """Whether it was heard as the opposite, by words that are not known to be false."""
+        return self.graded == "contradicted" and not self.known
 
     @property
     def may_raise(self) -> bool:
@@ -130,16 +137,18 @@ def make_row(
     point: PointView,
     graded: Mapping[str, Any],
     judged: Mapping[str, Judgement],
+    false: Collection[str] = frozenset(),
     second: Mapping[str, Any] | None = None,
 ) -> Row:
-    """What became of a point, as its grade and what the learner judged are kept."""
+    """What became of a point, as its grade and what the learner judged are kept; `false` are sentences known to be."""
     verdict, doubted = str(graded["verdict"]), bool(graded.get("doubted"))
     guessed = doubted and verdict == "contradicted"
     if guessed:  # nobody is told that they said the opposite where that is a guess
         verdict, doubted = "unsure", False
     word = "half met" if verdict == "met" and graded["credit"] == CREDITS["half met"] else verdict
     decision = judged.get(point.id)
-    if verdict == "missed" or (verdict == "contradicted" and decision != "missed"):
+    known = not set(graded["evidence"]).isdisjoint(false)
+    if verdict == "missed" or (verdict == "contradicted" and known and decision != "missed"):
         decision = None
     asks = doubted or verdict == "unsure"
     shown = decision or word
@@ -149,7 +158,7 @@ def make_row(
     credit = CREDITS[decision] if decision else float(graded["credit"])
     own = decision if asks or decision != word else None
     opinion = _opinion(second, shown if verdict != "unsure" else None) if second else None
-    return Row(point, shown, css, credit, tuple(graded["evidence"]), word, doubted, guessed, own, opinion)
+    return Row(point, shown, css, credit, tuple(graded["evidence"]), word, doubted, guessed, known, own, opinion)
 
 
 def _opinion(second: Mapping[str, Any], first: str | None) -> Opinion:

@@ -104,10 +104,9 @@ def test_a_person_takes_back_what_was_met_or_leaves_it_as_it_was() -> None:
     assert as_judged(half, {"tree": "missed"}) == PointGrade("tree", "missed", 0.0, ("There are trees.",))
     assert as_judged(half, {"ring": "missed"}) == half
     against = PointGrade("tree", "contradicted", 0.0, ("A tree sends more.",))
-    assert as_judged(against, {"tree": "met"}) == against
+    assert as_judged(against, {"tree": "met"}, {"A tree sends more."}) == against, "it is known to be false"
+    assert as_judged(against, {"tree": "half met"}) == PointGrade("tree", "met", 0.5, ("A tree sends more.",))
     assert as_judged(against, {"tree": "missed"}) == PointGrade("tree", "missed", 0.0, ("A tree sends more.",))
-    guessed = replace(against, surmised=True, doubted=True)
-    assert as_judged(guessed, {"tree": "met"}) == PointGrade("tree", "met", 1.0, ("A tree sends more.",))
 
 
 @pytest.mark.parametrize(("rubric", "said"), [("R01", "All of the 80 GB can be used for tensors.")])
@@ -152,6 +151,17 @@ def test_stray_words_against_a_point_do_not_outweigh_the_sentence_that_says_it()
     looked = Looked(Looks({"so": opposed}, {"so": opposed}, {"so": opposed}), said, frozenset(), likely)
     (found,) = decided(looked, [Point("so", 1)])
     assert (found.verdict, found.doubted, found.evidence) == ("met", True, ("It is so.",))
+
+
+def test_what_has_its_evidence_and_is_only_like_what_is_wrong_is_asked() -> None:
+    heads = verdicts("IQ3", "The number of attention heads has to be a multiple of the degree.")["heads"]
+    assert heads.verdict == "met" or heads.doubted
+
+
+def test_a_sentence_that_is_wrong_of_one_point_is_no_evidence_of_another_that_has_its_own() -> None:
+    false = "In data parallelism the gradient all-reduce can only start when the backward pass is finished."
+    said = "Tensor parallelism communicates four times in every layer, on the critical path, so it needs NVLink."
+    assert verdicts("IQ11", f"{false} {said}")["tensor-parallel"].evidence == (said,)
 
 
 def test_what_is_met_is_quoted_from_the_sentence_that_says_it() -> None:

@@ -289,6 +289,20 @@ def test_what_is_doubted_counts_and_asks(content: Catalogue) -> None:
         assert result.to_judge == (not judged)
 
 
+def test_what_is_heard_as_the_opposite_may_be_meant_unless_it_is_known_to_be_false(content: Catalogue) -> None:
+    point = content.rubrics["R04"].points[0]
+    said = {"id": point.id, "verdict": "contradicted", "credit": 0.0, "doubted": False, "evidence": ["It is so."]}
+    for corrections, word, credit in (
+        ([], "Met, you judged", 1.0),
+        ([{"sentence": "It is so.", "so": "It is not."}], "Contradicted", 0.0),
+    ):
+        grade = {"points": [said], "critical": [], "notes": [], "corrections": corrections}
+        kept = RubricAnswer(text="It is so.", grade=grade, score=0.0, level="no hire", judged={point.id: "met"})
+        result = result_view(content.rubrics["R04"], kept)
+        assert (result.rows[0].credit, result.marked.notes[0].finding.verdict) == (credit, word)
+        assert result.rows[0].may_object == (not corrections)
+
+
 def test_half_that_was_heard_may_be_all_of_it(content: Catalogue) -> None:
     point = content.rubrics["R04"].points[0]
     said = {"id": point.id, "verdict": "met", "credit": 0.5, "doubted": False, "evidence": ["It is so."]}

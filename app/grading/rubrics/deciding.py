@@ -60,23 +60,34 @@ def decided(looked: Looked, points: Sequence[Point]) -> Sequence[PointGrade]:
             graded.append(_weighed(grade, evidence, point, likely[point.id], looked.said, is_wrong_elsewhere))
     plainly = looked.sentences_of(each for each in graded if each.verdict == "contradicted" and not each.surmised)
     kept = (_missed(each.id) if _says_nothing(each, plainly, looked) else each for each in graded)
-    return [_shown(each, likely[each.id], looked) for each in kept]
+    wrong = plainly | looked.false
+    return [_without(wrong, _shown(each, likely[each.id], looked), looked) for each in kept]
+
+
+def _without(wrong: frozenset[int], grade: PointGrade, looked: Looked) -> PointGrade:
+    """What is met, by none of the `wrong` sentences where others say it as well."""
+    places = looked.sentences_of((grade,))
+    if grade.verdict != "met" or places.isdisjoint(wrong) or places <= wrong:
+        return grade
+    sentences = looked.said.reading.sentences
+    return replace(grade, evidence=tuple(sentences[at].text for at in sorted(places - wrong)))
 
 
 def _shown(grade: PointGrade, chance: Chances, looked: Looked) -> PointGrade:
     """A grade as it is shown: what is met, or may be, by the sentence that says it, and doubted where that is not sure,
     or where the sentence that comes nearest to it is known to be false; what is only surmised to be its opposite is
-    doubted as well where that is not sure."""
+    doubted as well where that is not sure, or the point's own evidence says that it is met."""
+    evidence = looked.looks.evidence[grade.id]
     if grade.verdict not in ("met", "unsure"):
         is_guess = grade.verdict == "contradicted" and grade.surmised
-        return replace(grade, doubted=is_guess and chance.contradicted < SURELY)
+        is_doubted = chance.contradicted < SURELY or evidence.verdict == "met"
+        return replace(grade, doubted=is_guess and is_doubted)
     said = looked.said
     sentence = nearest_sentence(said.nearnesses.get(grade.id, ()), grade.evidence, said.reading)
     nearest = replace(grade, evidence=(sentence,)) if sentence else grade
     if grade.verdict == "unsure":
         return replace(grade if _is_false(nearest, looked) else nearest, doubted=False)
     is_false = nearest is not grade and _is_false(nearest, looked)
-    evidence = looked.looks.evidence[grade.id]
     is_doubted = is_false or evidence.doubted or evidence.verdict == "contradicted" or chance.met < SURELY
     return replace(grade if is_false else nearest, doubted=is_doubted)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -97,14 +97,14 @@ def rests_on(evidence: Iterable[str], reading: Reading) -> frozenset[int]:
     )
 
 
-def as_judged(grade: PointGrade, judged: Mapping[str, Judgement]) -> PointGrade:
+def as_judged(grade: PointGrade, judged: Mapping[str, Judgement], false: Collection[str] = frozenset()) -> PointGrade:
     """A grade after what a person decided: a point that something was heard of is met, half met or missed as they say.
-    Nobody makes met what surely is the opposite: it stays, or is taken back."""
+    What is known to be `false` nobody makes met: that it is the opposite stays, or is taken back."""
     if grade.verdict == "missed" or grade.id not in judged:
         return grade
     decision = judged[grade.id]
     if decision == "missed":
         return PointGrade(grade.id, "missed", 0.0, grade.evidence)
-    if grade.verdict == "contradicted" and not grade.doubted:
+    if grade.verdict == "contradicted" and not set(grade.evidence).isdisjoint(false):
         return grade
     return PointGrade(grade.id, "met", CREDITS[decision], grade.evidence)
