@@ -49,12 +49,12 @@ class Debrief:
         return sum(each.points for each in self.fixes)
 
     @property
-    def sum_of_criteria(self) -> tuple[tuple[str, str], ...]:
-        """What the criteria that share out the points come to, in tenths that add up to the score's, each with its
-        name."""
+    def shared_out(self) -> Mapping[str, tuple[str, str]]:
+        """What was reached of the points, and the points, of each criterion that has some: in tenths that add up to
+        those of the score, by its title."""
         shared = [each for each in self.criteria if each.points and each.id != COMMUNICATION]
-        tenths = in_tenths([each.reached for each in shared])
-        return tuple((each.title.lower(), share) for each, share in zip(shared, tenths, strict=True))
+        reached, points = in_tenths([each.reached for each in shared]), in_tenths([each.points for each in shared])
+        return dict(zip((each.title for each in shared), zip(reached, points, strict=True), strict=True))
 
     @property
     def most_to_gain(self) -> Fix | None:

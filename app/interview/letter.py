@@ -308,10 +308,11 @@ def _outlook(
         said_again = (each.topic for row in asked for each in row.challenged if each.is_held_on)
         kept = (each.topic for each in _to_return_to(asked))
         held = list(dict.fromkeys((*said_again, *kept)))[:MOST_TOPICS]
-        look = listed(list(dict.fromkeys((*held, *weakest, *unrated))))
+        look = listed(list(dict.fromkeys((*held, *weakest))))
         yield f"I would take them on; the next round should cover {look}." if look else "I would take them on."
         if unrated:
-            yield f"{capital(listed(unrated))} {'were' if unrated[1:] else 'was'} hardly asked for here."
+            were, them = ("were", "them") if unrated[1:] else ("was", "it")
+            yield f"{capital(listed(unrated))} {were} hardly asked for here: cover {them} next."
         return
     false = [each.learn for row in asked for each in row.challenged if each.is_held_on]
     learn = [_as_learnt(each) for each in (*false, *(each.learn for each in to_learn)) if each][:2]
