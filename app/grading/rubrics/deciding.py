@@ -15,7 +15,7 @@ SURE_OF_THE_FIRST = 0.85  # the chance from which on what would be the only thin
 DOUBTFUL = 0.2  # the chance from which on a point that is not met may yet be: a person decides
 WELL_MET = 0.4  # … although it seems to be contradicted
 LEANS = 0.25  # from this chance of being contradicted on a point is not met that is no likelier met than not
-SURELY = 0.75  # what is met by a smaller chance, or only surmised to be the opposite, is doubted: a person is asked
+SURELY = 0.75  # what is met by a smaller chance is doubted: a person is asked
 WHOLE = 0.05  # how much more a statement is like what is right than like what is half of it, to be all of it
 
 
@@ -75,19 +75,17 @@ def _without(wrong: frozenset[int], grade: PointGrade, looked: Looked) -> PointG
 
 def _shown(grade: PointGrade, chance: Chances, looked: Looked) -> PointGrade:
     """A grade as it is shown: what is met, or may be, by the sentence that says it, and doubted where that is not sure,
-    or where the sentence that comes nearest to it is known to be false; what is only surmised to be its opposite is
-    doubted as well where that is not sure, or the point's own evidence says that it is met."""
-    evidence = looked.looks.evidence[grade.id]
+    or where the sentence that comes nearest to it is known to be false; what is only surmised to be its opposite, and
+    not said in so many words, is doubted as well."""
     if grade.verdict not in ("met", "unsure"):
-        is_guess = grade.verdict == "contradicted" and grade.surmised
-        is_doubted = chance.contradicted < SURELY or evidence.verdict == "met"
-        return replace(grade, doubted=is_guess and is_doubted)
+        return replace(grade, doubted=grade.verdict == "contradicted" and grade.surmised)
     said = looked.said
     sentence = nearest_sentence(said.nearnesses.get(grade.id, ()), grade.evidence, said.reading)
     nearest = replace(grade, evidence=(sentence,)) if sentence else grade
     if grade.verdict == "unsure":
         return replace(grade if _is_false(nearest, looked) else nearest, doubted=False)
     is_false = nearest is not grade and _is_false(nearest, looked)
+    evidence = looked.looks.evidence[grade.id]
     is_doubted = is_false or evidence.doubted or evidence.verdict == "contradicted" or chance.met < SURELY
     return replace(grade if is_false else nearest, doubted=is_doubted)
 
