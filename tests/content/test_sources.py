@@ -117,5 +117,5 @@ def test_a_graded_answer_is_shown_beside_the_rubric_of_then(client: TestClient, 
     after = client.get(where).text
     assert "Something else altogether" not in after
     assert "The rubric was revised since you answered" in after
-    notes = [html.split('<ol class="notes"')[1].split("</ol>")[0].count("<li>") for html in (before, after)]
+    notes = [html.split('<ol class="notes"')[1].split("</ol>")[0].count("<li") for html in (before, after)]
     assert notes[0] == notes[1] > 0
