@@ -172,6 +172,12 @@ def test_what_is_met_is_quoted_from_the_sentence_that_says_it() -> None:
     assert found["batch-does-not-help"].evidence == (share,)
 
 
+def test_a_checkpoint_is_no_snapshot_of_the_memory() -> None:
+    said = "When it only dies at the checkpoint, the full state dict is being put together on one rank, so I'd save sharded."
+    found = verdicts("PC2", said)
+    assert (found["saving"].verdict, found["evidence"].verdict) == ("met", "missed")
+
+
 def test_words_in_a_clause_that_denies_them_are_not_met() -> None:
     others = (
         "I'd send one copy per node and let NVLink spread it. The busiest rank decides when the all-to-all ends, so I "

@@ -72,7 +72,7 @@ def nearest_sentence(near: Sequence[Nearness], evidence: Sequence[str], reading:
         return None
     own = next((each for each in near if each.count == 1), None)
     rests = next((each for each in near if _is_in(each, evidence[0], reading)), None)
-    if own is None or rests is None or own.of_most < 1 or rests.of_most == 1 or own.share <= ABOUT:
+    if own is None or rests is None or own.of_most < 1 or rests.of_most == 1 or own.share <= ABOUT or own.lean < 0:
         return None
     return None if _is_in(own, evidence[0], reading) else reading.sentences[own.sentence].text
 
