@@ -56,11 +56,11 @@ def _when_asked(false: Challenged) -> str:
 
 def kept_when_asked(asked: Sequence[Row]) -> Iterator[str]:
     """What was heard as the opposite of a point and kept when it was asked about, in its own words."""
-    kept = [(row, point, reply) for row in asked for point, reply in row.kept if point.evidence]
-    told = [each for each in kept if is_quotable(each[1].evidence[0])]
+    kept = [(row, point, reply) for row in asked for point, reply in row.kept if row.told_by(point)]
+    told = [each for each in kept if is_quotable(each[0].told_by(each[1]))]
     told.sort(key=lambda each: -each[1].weight)
     for row, point, reply in told[:MOST_KEPT]:
-        said, then = quoted(point.evidence[0]), quoted(beginning(reply), ends=True)
+        said, then = quoted(row.told_by(point)), quoted(beginning(reply), ends=True)
         heard = "the opposite of what is so as I heard it"
         yield f"In “{row.title}” they said {said}, {heard}, and kept to it when I asked: {then}"
 
@@ -74,10 +74,11 @@ def to_go_back_to(asked: Sequence[Row], *, also_denied: bool = True) -> Iterator
         replies = {each.point: each.said for each in row.pushed if is_an_answer(each.said)}
         for point in row.rubric:
             is_open = (also_denied and point.is_denied) or (point.otherwise and not point.counts)
-            if is_open and point.id in replies and point.evidence and is_a_sentence(point.evidence[0]):
+            words = row.told_by(point)
+            if is_open and point.id in replies and is_a_sentence(words):
                 worth = row.points * point.weight / sum(each.weight for each in row.rubric)
-                found.append((worth, row, point.evidence[0], replies[point.id]))
-    kept = {point.evidence[0] for row in asked for point, _ in row.kept if point.evidence}
+                found.append((worth, row, words, replies[point.id]))
+    kept = {row.told_by(point) for row in asked for point, _ in row.kept}
     found = [each for each in found if each[2] not in each[1].false_words | kept]
     if found:
         _, row, words, reply = max(found, key=lambda each: each[0])

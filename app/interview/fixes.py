@@ -107,10 +107,10 @@ def _words_to_say(row: Row, read: tuple[Link, ...]) -> Iterator[Fix]:
     to be held beside a full answer."""
     told = {point for each in row.challenged if each.outcome != TAKEN_BACK for point in each.contradicts}
     for point, _ in row.kept:
-        if point.id not in told and point.evidence and point.topic:
+        if point.id not in told and row.told_by(point) and point.topic:
             told.add(point.id)
             lost = _lost(row, [point])
-            said = f"In “{row.title}” you said {quoted(point.evidence[0])} and kept to it when you were asked."
+            said = f"In “{row.title}” you said {quoted(row.told_by(point))} and kept to it when you were asked."
             says = f"{said} {KEPT_IS} {point.point}"
             full = Link(f"#part-{row.id}", "See it below")
             yield Fix(f"Correct your view of {point.topic}", says, lost, (*read, full), lost, is_false=True)
@@ -124,8 +124,8 @@ def _words_to_say(row: Row, read: tuple[Link, ...]) -> Iterator[Fix]:
             f"Something near it was heard in “{row.title}”, and counts once you judge that you said it: {near[0].point}"
         )
         yield Fix(f"Say {_topics(near)} outright", says, _lost(row, near), links, _lost(row, near))
-    wrong = [each for each in lacking if (each.is_denied or each.otherwise) and each.evidence and each.topic]
-    wrong = [each for each in wrong if is_quotable(each.evidence[0])]
+    wrong = [each for each in lacking if (each.is_denied or each.otherwise) and each.topic]
+    wrong = [each for each in wrong if (words := row.told_by(each)) and is_quotable(words)]
     for each in wrong:
         worth = _lost(row, [each])
         yield Fix(f"Check your view of {each.topic}", _other_than(row, each), worth, links, worth)
@@ -149,7 +149,7 @@ def _words_to_say(row: Row, read: tuple[Link, ...]) -> Iterator[Fix]:
 
 def _other_than(row: Row, point: JudgedPoint) -> str:
     """What was said of a point, that is its opposite or another answer, with what is so."""
-    said = f"In “{row.title}” you said {quoted(point.evidence[0])}"
+    said = f"In “{row.title}” you said {quoted(row.told_by(point))}"
     if point.otherwise:
         return f"{said}, and kept to it when you were asked. What is so is another thing: {point.point}"
     return f"{said}. {KEPT_IS} {point.point}"

@@ -255,6 +255,12 @@ class Row:
         told = list(dict.fromkeys(each.strip() for each in found))
         return tuple(each for each in told if not any(each != other and each in other for other in told))
 
+    def told_by(self, point: JudgedPoint) -> str:
+        """The sentence by which what was wrong of a point is told: one that another point is met by is right, and not
+        told. Empty where there is no other."""
+        right = {words for each in self.rubric if each.heard == "met" and each.credit for words in each.evidence}
+        return next((each for each in point.evidence if not any(each in words or words in each for words in right)), "")
+
     def _is_false(self, point: JudgedPoint) -> bool:
         """Whether a point rests on words that are false whatever was asked."""
         return any(false in words or words in false for false in self.false_words for words in point.evidence)

@@ -14,7 +14,7 @@ from app.content.live import ExpressionError, Expressions
 from app.content.markdown import render, render_plain
 from app.content.rubric_schemas import RubricFile
 from app.grading.levels import NAMES, Level, Threshold, is_at_least, level_of
-from app.grading.rubrics.points import Judgement
+from app.grading.rubrics.points import Judgement, taken_back
 from app.reveal.words import Marked, Note, cut_short, mark
 from app.rubrics.findings import CORRECTED, FALSE, findings
 from app.rubrics.grading import grade_text
@@ -197,9 +197,8 @@ def result_view(rubric: RubricFile, answer: RubricAnswer, may_judge: bool = True
         if each["id"] in points
     )
     texts = {each.id: each.text for each in rubric.critical}
-    critical = tuple(
-        (texts.get(each["id"], each["id"]), " ".join(each["evidence"])) for each in answer.grade["critical"]
-    )
+    grade = _as_meant(answer)
+    critical = tuple((texts.get(each["id"], each["id"]), " ".join(each["evidence"])) for each in grade["critical"])
     total = sum(each.weight for each in rubric.points)
     is_lifted = not is_at_least(level_of(answer.score), answer.level)
     lifted_by = tuple(answer.grade.get("lifted_by", ())) if is_lifted else ()
@@ -210,10 +209,24 @@ def result_view(rubric: RubricFile, answer: RubricAnswer, may_judge: bool = True
         lifted_by,
         answer.score * total,
         total,
-        mark(answer.text, findings(rows, answer.text, answer.grade, texts, lifted_by)),
+        mark(answer.text, findings(rows, answer.text, grade, texts, lifted_by)),
         answer.second,
         _reach(rubric, answer, rows) if may_judge else None,
     )
+
+
+def _as_meant(answer: RubricAnswer) -> Mapping[str, Any]:
+    """The grade without what is known to be false in words by which the learner meant something else."""
+    heard = [(each["id"], each["verdict"], each["evidence"]) for each in answer.grade["points"]]
+    critical = [
+        each
+        for each in answer.grade["critical"]
+        if not any(taken_back(said, heard, answer.judged) for said in each["evidence"])
+    ]
+    corrections = [
+        each for each in answer.grade.get("corrections", ()) if not taken_back(each["sentence"], heard, answer.judged)
+    ]
+    return answer.grade | {"critical": critical, "corrections": corrections}
 
 
 def _reach(rubric: RubricFile, answer: RubricAnswer, rows: Sequence[Row]) -> Reach | None:

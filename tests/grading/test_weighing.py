@@ -173,7 +173,7 @@ def test_what_is_met_is_quoted_from_the_sentence_that_says_it() -> None:
 
 
 def test_a_checkpoint_is_no_snapshot_of_the_memory() -> None:
-    said = "When it only dies at the checkpoint, the full state dict is being put together on one rank, so I'd save sharded."
+    said = "When it only dies at the checkpoint, the full state dict is put together on one rank, so I'd save sharded."
     found = verdicts("PC2", said)
     assert (found["saving"].verdict, found["evidence"].verdict) == ("met", "missed")
 

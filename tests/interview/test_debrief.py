@@ -148,6 +148,15 @@ def test_who_gives_another_reason_and_keeps_to_it_is_told_so_and_cannot_tick_it_
     assert next(each.counts for each in judged.rubric if each.id == "needed") == 0.5
 
 
+def test_what_was_wrong_is_not_told_by_a_sentence_that_is_right() -> None:
+    right = JudgedPoint("c", "C.", 8, None, "met", 1.0, ("With one micro-step both send 2S.",))
+    wrong = JudgedPoint("a", "A.", 1, None, "unsure", evidence=(right.evidence[0], "With more it costs no more."))
+    alone = JudgedPoint("b", "B.", 1, None, "contradicted", evidence=right.evidence)
+    row = Row("q3", "Explain", "text", "…", 16.0, "0 of 2", 0.0, rubric=(right, wrong, alone))
+    assert row.told_by(wrong) == "With more it costs no more."
+    assert row.told_by(alone) == ""
+
+
 def test_a_title_counts_the_sentences_that_are_marked_as_wrong() -> None:
     """Each once: two points may rest on one, and what was taken back stands no longer."""
     denied = JudgedPoint("a", "A.", 1, None, "contradicted", evidence=("Wrong.", "Also wrong."))

@@ -303,6 +303,20 @@ def test_what_is_heard_as_the_opposite_may_be_meant_unless_it_is_known_to_be_fal
         assert result.rows[0].may_object == (not corrections)
 
 
+def test_who_means_the_point_or_something_else_has_not_made_the_critical_mistake(client: TestClient) -> None:
+    said = "I would raise the timeout to two hours so that it recovers."
+    address = answered(client, said, "hang-at-a-step")
+    shown = client.get(address).text
+    assert "A critical mistake holds the level" in shown
+    (point,) = re.findall(r'type="checkbox" name="(point\.[a-z-]+)"', shown)
+    assert client.post(f"{address}/judgements", data={point: "missed"}).status_code == 303
+    shown = client.get(address).text
+    assert "A critical mistake holds the level" not in shown
+    assert "Taken back" in shown
+    client.post(f"{address}/judgements", data={point: "met"})  # it was meant as it was heard
+    assert "A critical mistake holds the level" in client.get(address).text
+
+
 def test_half_that_was_heard_may_be_all_of_it(content: Catalogue) -> None:
     point = content.rubrics["R04"].points[0]
     said = {"id": point.id, "verdict": "met", "credit": 0.5, "doubted": False, "evidence": ["It is so."]}

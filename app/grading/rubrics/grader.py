@@ -18,7 +18,17 @@ from app.grading.rubrics.likeness import NO_CLAIMS, Claims, Likeness
 from app.grading.rubrics.looking import Look, claimed, look, texts_of
 from app.grading.rubrics.matching import Passage, find, nearly, other_number
 from app.grading.rubrics.patterns import Pattern, Value
-from app.grading.rubrics.points import Judgement, Part, Point, PointGrade, as_judged, may_be_met, rests_on, values_of
+from app.grading.rubrics.points import (
+    Judgement,
+    Part,
+    Point,
+    PointGrade,
+    as_judged,
+    may_be_met,
+    rests_on,
+    taken_back,
+    values_of,
+)
 from app.grading.rubrics.reading import NO_WORDINGS, Reading, read
 from app.grading.rubrics.weighing import Looks, Statements, Weights
 from app.grading.rubrics.wordings import Wordings
@@ -119,6 +129,8 @@ def grade(rubric: Rubric, text: str, judged: Mapping[str, Judgement] | None = No
     critical |= {identity: found.text for each, found in held for identity in each.critical if identity not in critical}
     false = {*critical.values(), *(found.text for _, found in held)}
     points = tuple(as_judged(each, judged or {}, false) for each in graded)
+    heard = [(each.id, each.verdict, each.evidence) for each in graded]
+    critical = {mistake: said for mistake, said in critical.items() if not taken_back(said, heard, judged or {})}
     weights = {point.id: point.weight for point in rubric.points}
     total = sum(weights.values())
     score = sum(weights[each.id] * each.credit for each in points) / total

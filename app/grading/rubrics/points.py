@@ -108,3 +108,16 @@ def as_judged(grade: PointGrade, judged: Mapping[str, Judgement], false: Collect
     if grade.verdict == "contradicted" and not set(grade.evidence).isdisjoint(false):
         return grade
     return PointGrade(grade.id, "met", CREDITS[decision], grade.evidence)
+
+
+def taken_back(
+    words: str, points: Iterable[tuple[str, Verdict, Collection[str]]], judged: Mapping[str, Judgement]
+) -> bool:
+    """Whether a person says that they meant something else by `words`: they judged a point, known by its id, its
+    verdict and its evidence, that these words were taken for. To stay with what is false is no such judgement."""
+    return any(
+        point in judged
+        and (judged[point] == "missed" or verdict != "contradicted")
+        and any(words in each or each in words for each in evidence)
+        for point, verdict, evidence in points
+    )
