@@ -76,9 +76,10 @@ def _without(wrong: frozenset[int], grade: PointGrade, looked: Looked) -> PointG
 def _shown(grade: PointGrade, chance: Chances, looked: Looked) -> PointGrade:
     """A grade as it is shown: what is met, or may be, by the sentence that says it, and doubted where that is not sure,
     or where the sentence that comes nearest to it is known to be false; what is only surmised to be its opposite, and
-    not said in so many words, is doubted as well."""
+    not known to be false, is doubted as well."""
     if grade.verdict not in ("met", "unsure"):
-        return replace(grade, doubted=grade.verdict == "contradicted" and grade.surmised)
+        is_guess = grade.verdict == "contradicted" and grade.surmised and not _is_false(grade, looked)
+        return replace(grade, doubted=is_guess)
     said = looked.said
     sentence = nearest_sentence(said.nearnesses.get(grade.id, ()), grade.evidence, said.reading)
     nearest = replace(grade, evidence=(sentence,)) if sentence else grade
