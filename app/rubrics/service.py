@@ -103,7 +103,8 @@ def judge(
     row.judged = {**row.judged, **judged}
     found = grade_text(rubric, row.text, row.judged)
     row.score, row.level = found.score, found.level
-    row.grade = {**row.grade, "lifted_by": list(found.lifted_by)}  # of the level, which is no verdict on a point
+    # what made the level is no verdict on a point, and follows what was judged
+    row.grade = {**row.grade, "lifted_by": list(found.lifted_by), "notes": list(found.notes)}
     session.flush()
     return row
 

@@ -14,6 +14,7 @@ from app.content.catalogue import Catalogue
 from app.content.rubric_schemas import in_groups
 from app.core.db import Database
 from app.core.settings import Settings
+from app.grading.rubrics.grader import MUCH_IS_WRONG
 from app.main import create_app
 from app.rubrics.models import RubricAnswer
 from app.rubrics.offers import offers
@@ -315,6 +316,20 @@ def test_who_means_the_point_or_something_else_has_not_made_the_critical_mistake
     assert "Taken back" in shown
     client.post(f"{address}/judgements", data={point: "met"})  # it was meant as it was heard
     assert "A critical mistake holds the level" in client.get(address).text
+
+
+def test_what_holds_the_level_after_a_judgement_is_said(client: TestClient) -> None:
+    right = "It is 16 bytes per parameter, 208 GB. ZeRO-1 leaves 71.5 GB on each GPU, ZeRO-2 48.75 and ZeRO-3 26 GB."
+    more = "I take stage 2, as it leaves room. Checkpointing costs a third more."
+    wrong = "Activations do not depend on the sequence length. All of the 80 GB can be used for tensors."
+    address = answered(client, f"{right} {more} {wrong}")
+    shown = client.get(address).text
+    assert title(shown).startswith("Lean no hire, 44 to 67 %")
+    assert MUCH_IS_WRONG not in shown
+    client.post(f"{address}/judgements", data={"point.total-state": "met"})
+    shown = client.get(address).text
+    assert title(shown).startswith("Lean no hire, 67 %")
+    assert MUCH_IS_WRONG in shown
 
 
 def test_half_that_was_heard_may_be_all_of_it(content: Catalogue) -> None:
