@@ -158,8 +158,9 @@ def _reached(catalogue: Catalogue) -> dict[str, str]:
         for part, known, values, answers in _asked_in_words(interview):
             asked_about = frozenset(part.question.concepts or interview.concepts)
             for challenge in part.challenges:
-                is_own = not isinstance(challenge, Misbelief) and not challenge.concepts.isdisjoint(asked_about)
-                if isinstance(challenge, Misbelief) or not is_own or challenge.id in heard:
+                if isinstance(challenge, Misbelief) or challenge.concepts.isdisjoint(asked_about):
+                    continue
+                if challenge.id in heard:
                     continue
                 heard.add(challenge.id)
                 if wrong := _after(challenge, part, known, values, answers):
