@@ -31,12 +31,6 @@ form.addEventListener("input", () => {
   clearTimeout(timer);
   timer = setTimeout(preview, 250);
 });
-form.addEventListener("keydown", (event) => {
-  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
-    event.preventDefault();
-    form.requestSubmit();
-  }
-});
 // What was typed must not go with the page: the browser asks before it leaves an unsaved card. Compared with what the
 // server sent, not with what is there now: somebody may have typed before this script was loaded.
 let sent = false;
